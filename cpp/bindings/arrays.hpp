@@ -1,0 +1,63 @@
+#pragma once
+// Translation between NumPy arrays and views. The Python layer has already checked values; shapes are checked here
+// too, because C++ trusts them with memory.
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <vector>
+
+#include "mfcore/errors.hpp"
+#include "mfcore/views.hpp"
+
+namespace mfcore::bindings {
+
+namespace py = pybind11;
+template <class T>
+using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
+using In = Array<double>;
+
+template <class T>
+MatView<const T> matrix(const Array<T>& a, const char* name, Index cols = -1) {
+    require(a.ndim() == 2, name, "must have 2 dimensions", a.ndim());
+    if (cols >= 0) require(a.shape(1) == cols, name, "has the wrong number of columns", a.shape(1));
+    return {a.data(), a.shape(0), a.shape(1)};
+}
+
+template <class T>
+const T* vector(const Array<T>& a, const char* name, Index size) {
+    require(a.ndim() == 1 && a.shape(0) == size, name, "has the wrong length", a.size());
+    return a.data();
+}
+
+/// A new NumPy array of the given shape, uninitialised.
+template <class T = double>
+py::array_t<T> make(std::vector<py::ssize_t> shape) {
+    return py::array_t<T>(std::move(shape));
+}
+
+template <class T>
+MatView<T> writable(py::array_t<T>& a) {
+    return {a.mutable_data(), a.shape(0), a.shape(1)};
+}
+
+/// True when Python has a signal pending that raises (Ctrl-C). Takes the GIL; the exception is cleared: the caller
+/// reports the interruption with what has been computed.
+inline bool python_wants_stop() {
+    py::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() == 0) return false;
+    PyErr_Clear();
+    return true;
+}
+
+void bind_run(py::module_& m);
+void bind_random(py::module_& m);
+void bind_activation(py::module_& m);
+void bind_data(py::module_& m);
+void bind_network(py::module_& m);
+void bind_gaussian(py::module_& m);
+void bind_reduction(py::module_& m);
+void bind_estimate(py::module_& m);
+
+}  // namespace mfcore::bindings

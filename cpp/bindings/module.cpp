@@ -1,0 +1,17 @@
+// The extension module: one init function per concept. Classes come before the functions that mention them, so that
+// signatures in docstrings print right.
+#include "arrays.hpp"
+
+namespace mb = mfcore::bindings;
+
+PYBIND11_MODULE(MFCORE_MODULE, m, mb::py::mod_gil_not_used()) {
+    m.doc() = "Compiled core of mfcore for one instruction-set level.";
+    mb::bind_run(m);
+    mb::bind_random(m);
+    mb::bind_activation(m);
+    mb::bind_network(m);
+    mb::bind_data(m);
+    mb::bind_gaussian(m);
+    mb::bind_reduction(m);
+    mb::bind_estimate(m);
+}

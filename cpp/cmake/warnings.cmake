@@ -1,0 +1,13 @@
+option(MFCORE_WERROR "Treat warnings as errors" OFF)
+
+function(mfcore_set_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+  # Vectors cross only inlined functions, so the ABI note does not apply. Clang does not know the name.
+  target_compile_options(${target} PRIVATE -Wno-psabi)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized) # false with AVX-512, GCC bug 105593
+  endif()
+  if(MFCORE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()

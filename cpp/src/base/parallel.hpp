@@ -1,0 +1,60 @@
+#pragma once
+// The only file with OpenMP. Work is cut into blocks whose bounds depend on the problem alone, never on the number
+// of threads, so that results have the same bits for any number of threads.
+#include <algorithm>
+#include <atomic>
+#include <exception>
+
+#include "mfcore/run.hpp"
+#include "mfcore/views.hpp"
+
+namespace mfcore {
+
+/// Run body() on the calling thread and keep its first exception for later: none may leave a parallel region.
+class ErrorKeeper {
+public:
+    template <class Body>
+    void guard(Body&& body) {
+        if (failed_.load(std::memory_order_relaxed)) return;
+        try {
+            body();
+        } catch (...) {
+            if (!failed_.exchange(true)) error_ = std::current_exception();
+        }
+    }
+    void rethrow() const {
+        if (error_) std::rethrow_exception(error_);
+    }
+
+private:
+    std::atomic<bool> failed_{false};
+    std::exception_ptr error_;
+};
+
+/// Call body(block, begin, end) for every block of `block_size` items of [0, n), the last one possibly shorter.
+/// Blocks are handed out as threads become free: body must write only what belongs to its block.
+template <class Body>
+void for_blocks(Index n, Index block_size, int threads, Body&& body) {
+    const Index blocks = (n + block_size - 1) / block_size;
+    const int team = static_cast<int>(std::min<Index>(resolve_threads(threads), blocks));
+    if (team <= 1) {
+        for (Index b = 0; b < blocks; ++b) body(b, b * block_size, std::min(n, (b + 1) * block_size));
+        return;
+    }
+    ErrorKeeper keeper;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team)
+    for (Index b = 0; b < blocks; ++b) {
+        keeper.guard([&] { body(b, b * block_size, std::min(n, (b + 1) * block_size)); });
+    }
+    keeper.rethrow();
+}
+
+/// Threads worth waking for `work` elementary operations (about a nanosecond each): below two blocks of
+/// kWorkPerThread one thread is faster. Measured by bench/ (small problems), see ARCHITECTURE.md.
+inline constexpr Index kWorkPerThread = 20'000;
+inline int threads_for(Index work, int requested) {
+    const int limit = resolve_threads(requested);
+    return static_cast<int>(std::clamp<Index>(work / kWorkPerThread, 1, limit));
+}
+
+}  // namespace mfcore

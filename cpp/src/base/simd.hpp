@@ -1,0 +1,69 @@
+#pragma once
+// Vectors of the widest register this module is compiled for, through the vector extensions of GCC and clang: plain
+// operators, no intrinsics, the same source for every instruction set. a * b + c contracts to one fused operation.
+#include <cstdint>
+#include <cstring>
+
+#include "mfcore/views.hpp"
+
+namespace mfcore::simd {
+
+#if defined(__AVX512F__)
+inline constexpr int kBytes = 64;
+#elif defined(__AVX__)
+inline constexpr int kBytes = 32;
+#else
+inline constexpr int kBytes = 16;
+#endif
+
+template <class T, int Bytes = kBytes>
+struct VecType {
+    typedef T type __attribute__((vector_size(Bytes)));
+};
+/// kLanes<T> numbers of type T; comparisons give lanes of all ones or zeros for select().
+template <class T>
+using Vec = typename VecType<T>::type;
+template <class T>
+inline constexpr Index kLanes = kBytes / static_cast<Index>(sizeof(T));
+
+/// The integer type of the same width, for bit tricks on floating-point lanes.
+template <class T>
+struct IntOf;
+template <>
+struct IntOf<double> {
+    using type = std::int64_t;
+};
+template <>
+struct IntOf<float> {
+    using type = std::int32_t;
+};
+template <class T>
+using IntVec = Vec<typename IntOf<T>::type>;
+
+template <class T>
+inline Vec<T> load(const T* p) {
+    Vec<T> v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+template <class T>
+inline void store(T* p, Vec<T> v) {
+    std::memcpy(p, &v, sizeof v);
+}
+template <class T>
+inline Vec<T> fill(T x) {
+    return x - Vec<T>{};  // broadcast
+}
+template <class T>
+inline Vec<T> select(IntVec<T> mask, Vec<T> yes, Vec<T> no) {
+    return mask ? yes : no;
+}
+template <class To, class From>
+inline To bits(From v) {
+    static_assert(sizeof(To) == sizeof(From));
+    To out;
+    std::memcpy(&out, &v, sizeof out);
+    return out;
+}
+
+}  // namespace mfcore::simd

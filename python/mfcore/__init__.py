@@ -1,0 +1,1 @@
+"""mfcore: the mean-field limit of two-layer neural networks, computable."""
