@@ -1,6 +1,6 @@
 #pragma once
-// Translation between NumPy arrays and views. The Python layer has already checked values; shapes are checked here
-// too, because C++ trusts them with memory.
+// Translation between NumPy arrays and views. The Python layer has already checked values; shapes are checked
+// here too, because C++ trusts them with memory.
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -42,8 +42,8 @@ MatView<T> writable(py::array_t<T>& a) {
     return {a.mutable_data(), a.shape(0), a.shape(1)};
 }
 
-/// True when Python has a signal pending that raises (Ctrl-C). Takes the GIL; the exception is cleared: the caller
-/// reports the interruption with what has been computed.
+/// True when Python has a signal pending that raises (Ctrl-C). Takes the GIL; the exception is cleared: the
+/// caller reports the interruption with what has been computed.
 inline bool python_wants_stop() {
     py::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() == 0) return false;

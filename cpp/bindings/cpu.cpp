@@ -1,6 +1,6 @@
 // Which x86-64 levels may this process use? Compiled without instruction-set flags: it must run everywhere.
-// The compiler's builtins ask the operating system too (XGETBV): a processor with AVX-512 under a system that does
-// not save its registers has no AVX-512.
+// The compiler's builtins ask the operating system too (XGETBV): a processor with AVX-512 under a system that
+// does not save its registers has no AVX-512.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -19,7 +19,8 @@ std::vector<std::string> levels() {
                     __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
                     __builtin_cpu_supports("popcnt");
     const bool v3 = v2 && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                    __builtin_cpu_supports("fma");
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl");

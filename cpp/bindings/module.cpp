@@ -1,5 +1,5 @@
-// The extension module: one init function per concept. Classes come before the functions that mention them, so that
-// signatures in docstrings print right.
+// The extension module: one init function per concept. Classes come before the functions that mention them,
+// so that signatures in docstrings print right.
 #include "arrays.hpp"
 
 namespace mb = mfcore::bindings;

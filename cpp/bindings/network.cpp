@@ -1,7 +1,26 @@
+#include "mfcore/network.hpp"
+
+#include <string>
+
 #include "arrays.hpp"
 
 namespace mfcore::bindings {
 
-void bind_network(py::module_& /*m*/) {}
+void bind_network(py::module_& m) {
+    py::class_<Network>(m, "Network")
+        .def(py::init([](const Activation& activation, const std::string& output, const std::string& bias,
+                         bool sphere) {
+                 Network net{activation};
+                 net.output = output == "one"     ? Output::one
+                              : output == "fixed" ? Output::fixed
+                                                  : Output::trained;
+                 net.bias = bias == "none" ? Bias::none : Bias::trained;
+                 net.sphere = sphere;
+                 return net;
+             }),
+             py::arg("activation"), py::kw_only(), py::arg("output") = "one", py::arg("bias") = "none",
+             py::arg("sphere") = false)
+        .def("row", &Network::row, py::arg("d"));
+}
 
 }  // namespace mfcore::bindings

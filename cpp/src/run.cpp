@@ -1,7 +1,6 @@
 #include "mfcore/run.hpp"
 
 #include <Eigen/Core>
-
 #include <algorithm>
 #include <atomic>
 

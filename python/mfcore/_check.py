@@ -1,4 +1,4 @@
-"""Checks of arguments. Every message names the argument, the rule and the value: ``step must be > 0, got -0.1``."""
+"""Checks of arguments. Every message names argument, rule and value: ``step must be > 0, got -0.1``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ Float = np.float64
 FloatArray = npt.NDArray[np.float64]
 
 
-def number(value: Any, name: str, *, above: float = -math.inf, at_least: float = -math.inf,
-           below: float = math.inf, at_most: float = math.inf, finite: bool = True) -> float:
+def number(
+    value: Any,
+    name: str,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
+    finite: bool = True,
+) -> float:
     """`value` as a float within the bounds given."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number | np.ndarray):
         raise TypeError(f"{name} must be a real number, got {value!r}")
@@ -28,8 +36,12 @@ def number(value: Any, name: str, *, above: float = -math.inf, at_least: float =
         rules.append((math.isfinite(x), "finite"))
     elif math.isnan(x):
         rules.append((False, "a number"))
-    rules += [(x > above, f"> {above:g}"), (x >= at_least, f">= {at_least:g}"),
-              (x < below, f"< {below:g}"), (x <= at_most, f"<= {at_most:g}")]
+    rules += [
+        (x > above, f"> {above:g}"),
+        (x >= at_least, f">= {at_least:g}"),
+        (x < below, f"< {below:g}"),
+        (x <= at_most, f"<= {at_most:g}"),
+    ]
     shown = [text for ok, text in rules if not ok or "inf" not in text]
     if not all(ok for ok, _ in rules):
         raise ValueError(f"{name} must be {' and '.join(shown)}, got {value!r}")
@@ -60,7 +72,9 @@ def choice(value: Any, name: str, options: Iterable[str]) -> str:
     raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}{hint}")
 
 
-def array(value: Any, name: str, *, shape: Sequence[int | None] | None = None, empty: bool = False) -> FloatArray:
+def array(
+    value: Any, name: str, *, shape: Sequence[int | None] | None = None, empty: bool = False
+) -> FloatArray:
     """`value` as a C-contiguous float64 array, the caller's own memory where its layout allows.
 
     `shape` gives the expected extents, None for a free one. NaN and infinities are refused.
@@ -74,10 +88,12 @@ def array(value: Any, name: str, *, shape: Sequence[int | None] | None = None, e
     if raw.dtype.kind not in "fiu":
         raise TypeError(f"{name} must hold real numbers, got dtype {raw.dtype}")
     if shape is not None:
-        fits = raw.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, raw.shape, strict=True))
+        fits = raw.ndim == len(shape) and all(
+            want in (None, have) for want, have in zip(shape, raw.shape, strict=True)
+        )
         if not fits:
-            want = ", ".join("any" if n is None else str(n) for n in shape)
-            raise ValueError(f"{name} must have shape ({want}{',' if len(shape) == 1 else ''}), got {raw.shape}")
+            want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
+            raise ValueError(f"{name} must have shape ({want}), got {raw.shape}")
     if raw.size == 0 and not empty:
         raise ValueError(f"{name} must not be empty, got shape {raw.shape}")
     out = np.ascontiguousarray(raw, dtype=np.float64)
@@ -93,9 +109,11 @@ def array(value: Any, name: str, *, shape: Sequence[int | None] | None = None, e
 def output(out: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
     """Check an array the caller wants the result in: float64, C-contiguous, writable, of this shape."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float64:
-        raise TypeError(f"{name} must be a float64 NumPy array, got {getattr(out, 'dtype', type(out).__name__)}")
+        kind = getattr(out, "dtype", type(out).__name__)
+        raise TypeError(f"{name} must be a float64 NumPy array, got {kind}")
     if out.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {out.shape}")
     if not (out.flags.c_contiguous and out.flags.writeable):
-        raise ValueError(f"{name} must be C-contiguous and writable, got flags {out.flags!r}".replace("\n", " "))
+        flags = f"c_contiguous={out.flags.c_contiguous}, writeable={out.flags.writeable}"
+        raise ValueError(f"{name} must be C-contiguous and writable, got {flags}")
     return out

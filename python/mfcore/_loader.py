@@ -1,7 +1,7 @@
 """Choose the compiled core: the highest instruction-set level this processor and system support.
 
-``MFCORE_ISA`` (v2, v3, v4, generic, native) overrides the choice and fails loudly when the level is not in this
-installation or cannot run here. One process loads one level.
+``MFCORE_ISA`` (v2, v3, v4, generic, native) overrides the choice and fails loudly when the level is not
+in this installation or cannot run here. One process loads one level.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def load() -> ModuleType:
         if wanted not in LEVELS:
             raise ImportError(f"MFCORE_ISA must be one of {', '.join(LEVELS)}, got {wanted!r}")
         if wanted not in usable:
-            reason = "this processor or system does not support it" if _installed(wanted) else "it is not installed"
-            raise ImportError(f"MFCORE_ISA={wanted} cannot be used: {reason}; usable here: {', '.join(usable)}")
+            reason = "not supported by this machine" if _installed(wanted) else "not installed"
+            raise ImportError(f"MFCORE_ISA={wanted} is {reason}; usable here: {', '.join(usable)}")
     elif not usable:
         raise ImportError("no compiled core of mfcore runs on this machine; rebuild it from source")
     return importlib.import_module(f"mfcore._core_{wanted or usable[-1]}")

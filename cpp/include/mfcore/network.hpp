@@ -1,6 +1,6 @@
 #pragma once
-// The neuron sigma*(x; theta) = a sigma(<w, x> + b) and the layout of its row of parameters, [a, b, w...] with absent
-// parts left out: a unless output is one, b unless bias is none.
+// The neuron sigma*(x; theta) = a sigma(<w, x> + b) and the layout of its row of parameters, [a, b, w...]
+// with absent parts left out: a unless output is one, b unless bias is none.
 #include "mfcore/activation.hpp"
 
 namespace mfcore {

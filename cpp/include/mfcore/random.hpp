@@ -1,6 +1,7 @@
 #pragma once
-// Randomness is an address, not a state: number `item` of (seed, purpose, step) is the same whoever asks for it, in
-// whatever order, chunk or thread. Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011) maps the address to bits.
+// Randomness is an address, not a state: number `item` of (seed, purpose, step) is the same whoever asks for
+// it, in whatever order, chunk or thread. Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011) maps the address to
+// bits.
 #include <array>
 #include <cstdint>
 

@@ -6,11 +6,12 @@
 
 namespace mfcore {
 
-/// Threads for a request: `requested` if > 0, otherwise what OpenMP would use now (OMP_NUM_THREADS, else the cores).
-/// In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
+/// Threads for a request: `requested` if > 0, otherwise what OpenMP would use now (OMP_NUM_THREADS, else the
+/// cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
 int resolve_threads(int requested);
 
-/// Asked between steps, on the calling thread and outside parallel regions; true means "stop and return what you have".
+/// Asked between steps, on the calling thread and outside parallel regions; true means "stop and return what
+/// you have".
 using StopPredicate = std::function<bool()>;
 
 /// Asks a StopPredicate at most every 50 ms, so that inner loops may ask as often as they like.

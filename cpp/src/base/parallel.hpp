@@ -1,6 +1,6 @@
 #pragma once
-// The only file with OpenMP. Work is cut into blocks whose bounds depend on the problem alone, never on the number
-// of threads, so that results have the same bits for any number of threads.
+// The only file with OpenMP. Work is cut into blocks whose bounds depend on the problem alone, never on the
+// number of threads, so that results have the same bits for any number of threads.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -31,8 +31,8 @@ private:
     std::exception_ptr error_;
 };
 
-/// Call body(block, begin, end) for every block of `block_size` items of [0, n), the last one possibly shorter.
-/// Blocks are handed out as threads become free: body must write only what belongs to its block.
+/// Call body(block, begin, end) for every block of `block_size` items of [0, n), the last one possibly
+/// shorter. Blocks are handed out as threads become free: body must write only what belongs to its block.
 template <class Body>
 void for_blocks(Index n, Index block_size, int threads, Body&& body) {
     const Index blocks = (n + block_size - 1) / block_size;

@@ -1,6 +1,7 @@
 #pragma once
-// Vectors of the widest register this module is compiled for, through the vector extensions of GCC and clang: plain
-// operators, no intrinsics, the same source for every instruction set. a * b + c contracts to one fused operation.
+// Vectors of the widest register this module is compiled for, through the vector extensions of GCC and clang:
+// plain operators, no intrinsics, the same source for every instruction set. a * b + c contracts to one fused
+// operation.
 #include <cstdint>
 #include <cstring>
 
