@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <vector>
 
 #include "mfcore/errors.hpp"
@@ -42,11 +43,13 @@ MatView<T> writable(py::array_t<T>& a) {
     return {a.mutable_data(), a.shape(0), a.shape(1)};
 }
 
-/// True when Python has a signal pending that raises (Ctrl-C). Takes the GIL; the exception is cleared: the
-/// caller reports the interruption with what has been computed.
+/// True when the user pressed Ctrl-C: the caller returns, or reports, what has been computed. Whatever else a
+/// Python signal handler raises passes through the core as the exception it is (the core asks outside
+/// parallel regions).
 inline bool python_wants_stop() {
     py::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() == 0) return false;
+    if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) throw py::error_already_set();
     PyErr_Clear();
     return true;
 }

@@ -1,7 +1,122 @@
+#include <stdexcept>
+
 #include "arrays.hpp"
+#include "mfcore/features.hpp"
 
 namespace mfcore::bindings {
+namespace {
 
-void bind_estimate(py::module_& /*m*/) {}
+Measure measure(const In& points, const std::optional<In>& weights) {
+    const ConstMat view = matrix(points, "measure");
+    return {view, weights ? vector(*weights, "weights", view.rows) : nullptr};
+}
+
+/// Results of functions are whole or not at all: an interrupted one raises.
+void require_complete(Index done, Index samples) {
+    if (done == samples) return;
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw py::error_already_set();
+}
+
+py::array_t<double> predict_py(const Network& network, const In& points, const std::optional<In>& weights,
+                               const In& x, int threads) {
+    const Measure rho = measure(points, weights);
+    const ConstMat inputs = matrix(x, "X");
+    auto f = make({inputs.rows});
+    double* out = f.mutable_data();
+    {
+        py::gil_scoped_release nogil;
+        predict(network, rho, inputs, out, threads);
+    }
+    return f;
+}
+
+py::tuple potential_py(const Network& network, const In& theta, const std::optional<In>& points,
+                       const std::optional<In>& weights, const Sampler& sampler, std::uint64_t seed,
+                       Index samples, bool value, bool gradient, int threads) {
+    const ConstMat rows = matrix(theta, "theta");
+    Measure rho;
+    if (points) rho = measure(*points, weights);
+    py::object values = py::none(), gradients = py::none();
+    double risk = 0;
+    PotentialOut out;
+    out.risk = &risk;
+    if (value) {
+        auto array = make({rows.rows});
+        out.value = array.mutable_data();
+        values = std::move(array);
+    }
+    if (gradient) {
+        auto array = make({rows.rows, rows.cols});
+        out.gradient = array.mutable_data();
+        gradients = std::move(array);
+    }
+    Index done = 0;
+    {
+        py::gil_scoped_release nogil;
+        done = potential(network, rows, points ? &rho : nullptr, sampler, seed, samples, out,
+                         {threads, python_wants_stop});
+    }
+    require_complete(done, samples);
+    return py::make_tuple(values, gradients, risk);
+}
+
+py::dict estimate_py(const Network& network, const In& theta, const Sampler& sampler, std::uint64_t seed,
+                     Index samples, Index chunk, bool interactions, bool gradient, int threads) {
+    const ConstMat rows = matrix(theta, "theta");
+    py::dict result;
+    EstimateOut out;
+    const auto add = [&](const char* name, std::vector<py::ssize_t> shape) {
+        auto array = make(std::move(shape));
+        result[name] = array;
+        return array.mutable_data();
+    };
+    out.V = add("V", {rows.rows});
+    out.V_error = add("V_error", {rows.rows});
+    if (interactions) {
+        out.U = add("U", {rows.rows, rows.rows});
+        out.U_error = add("U_error", {rows.rows, rows.rows});
+    }
+    if (gradient) {
+        out.grad_V = add("grad_V", {rows.rows, rows.cols});
+        out.grad_V_error = add("grad_V_error", {rows.rows, rows.cols});
+    }
+    Index done = 0;
+    {
+        py::gil_scoped_release nogil;
+        done = estimate(network, rows, sampler, seed, samples, chunk, out, {threads, python_wants_stop});
+    }
+    result["samples"] = done;
+    return result;
+}
+
+py::array_t<double> interaction_py(const Network& network, const In& theta, const In& other,
+                                   const Sampler& sampler, std::uint64_t seed, Index samples, int threads) {
+    const ConstMat rows = matrix(theta, "theta"), columns = matrix(other, "other");
+    auto u = make({rows.rows, columns.rows});
+    const Mat out = writable(u);
+    Index done = 0;
+    {
+        py::gil_scoped_release nogil;
+        done = interaction(network, rows, columns, sampler, seed, samples, out, {threads, python_wants_stop});
+    }
+    require_complete(done, samples);
+    return u;
+}
+
+}  // namespace
+
+void bind_estimate(py::module_& m) {
+    m.def("predict", &predict_py, py::arg("network"), py::arg("points"), py::arg("weights"), py::arg("X"),
+          py::arg("threads") = 0);
+    m.def("potential", &potential_py, py::arg("network"), py::arg("theta"), py::arg("points"),
+          py::arg("weights"), py::arg("sampler"), py::arg("seed"), py::arg("samples"), py::kw_only(),
+          py::arg("value") = true, py::arg("gradient") = false, py::arg("threads") = 0);
+    m.def("estimate", &estimate_py, py::arg("network"), py::arg("theta"), py::arg("sampler"), py::arg("seed"),
+          py::arg("samples"), py::kw_only(), py::arg("chunk") = 0, py::arg("interactions") = true,
+          py::arg("gradient") = false, py::arg("threads") = 0);
+    m.def("interaction", &interaction_py, py::arg("network"), py::arg("theta"), py::arg("other"),
+          py::arg("sampler"), py::arg("seed"), py::arg("samples"), py::kw_only(), py::arg("threads") = 0);
+}
 
 }  // namespace mfcore::bindings

@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <atomic>
+#include <sstream>
 
 #include "base/simd.hpp"
 
@@ -40,23 +41,19 @@ int resolve_threads(int requested) {
 }
 
 BuildInfo build_info() {
-    BuildInfo info;
-    info.version = MFCORE_VERSION;
-    info.isa = MFCORE_LEVEL;
+    std::ostringstream eigen;
+    eigen << EIGEN_WORLD_VERSION << '.' << EIGEN_MAJOR_VERSION << '.' << EIGEN_MINOR_VERSION;
 #ifdef __clang__
-    info.compiler = "clang " __clang_version__;
+    const char* const compiler = "clang " __clang_version__;
 #else
-    info.compiler = "gcc " __VERSION__;
+    const char* const compiler = "gcc " __VERSION__;
 #endif
-    info.eigen = std::to_string(EIGEN_WORLD_VERSION) + '.' + std::to_string(EIGEN_MAJOR_VERSION) + '.' +
-                 std::to_string(EIGEN_MINOR_VERSION);
 #ifdef _OPENMP
-    info.openmp = std::to_string(_OPENMP);
+    const std::string openmp = std::to_string(_OPENMP);
 #else
-    info.openmp = "none";
+    const std::string openmp = "none";
 #endif
-    info.vector_bits = 8 * simd::kBytes;
-    return info;
+    return {MFCORE_VERSION, MFCORE_LEVEL, compiler, eigen.str(), openmp, 8 * simd::kBytes};
 }
 
 }  // namespace mfcore

@@ -1,7 +1,8 @@
 """The one interface behind `mf.V`, `mf.U`, `mf.psi`, `mf.grad_psi` and `mf.risk`.
 
-Exact Gaussian formulas, sums over nodes (finite laws, Monte Carlo) and reduced models implement it; solvers and
-functions know nothing else. Weight decay and what is trained are not its business: `functions.py` adds them.
+Exact Gaussian formulas, sums over nodes (finite laws, Monte Carlo) and reduced models implement it; solvers
+and functions know nothing else. Weight decay and what is trained are not its business: `functions.py` adds
+them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ._check import FloatArray
 
 
 class Evaluator(Protocol):
-    """Expectations over the data of one model. `points` (m, D) with `weights` (m,), Σ = 1, are a measure ρ."""
+    """Expectations over the data of one model. `points` (m, D) with `weights` (m,) are a measure ρ."""
 
     def V(self, theta: FloatArray) -> FloatArray:
         """V(θ) = −E[y σ*(x; θ)] for every row, shape (n,)."""

@@ -1,7 +1,7 @@
 """What the exact expectations need to know of a Gaussian data law: a mixture of parts x = A g, g ~ N(0, I_d).
 
-A label is one of: a number (y constant on the part), `HermiteLabel`, or `NetworkLabel`. Roots A are symmetric, so
-gradients with respect to w are pulled back by the same map: ∂/∂w = A ∂/∂(Aw).
+A label is one of: a number (y constant on the part), `HermiteLabel`, or `NetworkLabel`. Roots A are
+symmetric, so gradients with respect to w are pulled back by the same map: ∂/∂w = A ∂/∂(Aw).
 """
 
 from __future__ import annotations

@@ -42,19 +42,18 @@ void for_blocks(Index n, Index block_size, int threads, Body&& body) {
         return;
     }
     ErrorKeeper keeper;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team)
+#pragma omp parallel for schedule(static) num_threads(team)
     for (Index b = 0; b < blocks; ++b) {
         keeper.guard([&] { body(b, b * block_size, std::min(n, (b + 1) * block_size)); });
     }
     keeper.rethrow();
 }
 
-/// Threads worth waking for `work` elementary operations (about a nanosecond each): below two blocks of
-/// kWorkPerThread one thread is faster. Measured by bench/ (small problems), see ARCHITECTURE.md.
-inline constexpr Index kWorkPerThread = 20'000;
-inline int threads_for(Index work, int requested) {
-    const int limit = resolve_threads(requested);
-    return static_cast<int>(std::clamp<Index>(work / kWorkPerThread, 1, limit));
+/// Threads worth waking for one parallel loop of about `nanoseconds` of work on one core. Waking a sleeping
+/// thread takes up to 50 microseconds: a share smaller than that is done sooner by the caller alone.
+inline int threads_for(Index nanoseconds, int requested) {
+    constexpr Index kShare = 50'000;
+    return static_cast<int>(std::clamp<Index>(nanoseconds / kShare, 1, resolve_threads(requested)));
 }
 
 }  // namespace mfcore

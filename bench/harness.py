@@ -1,0 +1,143 @@
+"""Run contenders of a case in turns, check that they agree, and print ratios and fractions of the machine's peak."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mfcore import _core
+
+
+@dataclass
+class Case:
+    """One computation done by several contenders.
+
+    `contenders` maps a name to a function of no arguments that returns the result; "mfcore" is among them. A
+    tolerance of None means that results are random and checked by the case itself. `bars` maps a contender to
+    the least ratio (its time over ours) that we hold ourselves to.
+    """
+
+    name: str
+    contenders: dict[str, Callable[[], Any]]
+    threads: int = 2
+    flops: float | None = None
+    single_precision: bool = False
+    tolerance: float | None = 1e-10
+    bars: dict[str, float] = field(default_factory=dict)
+    peak_bar: float | None = None
+
+
+@dataclass
+class Row:
+    """What was measured of one contender."""
+
+    case: str
+    contender: str
+    threads: int
+    seconds: float
+    ratio: float
+    bar: float | None
+    agreement: float | None
+    peak_fraction: float | None
+    ok: bool
+
+
+def installed(*names: str) -> list[str]:
+    """Those of the optional contenders that this environment has."""
+    return [name for name in names if importlib.util.find_spec(name) is not None]
+
+
+def measure(case: Case, repeats: int) -> list[Row]:
+    """Agreement first; then interleaved runs, so that a busy moment hurts everybody; the shortest counts."""
+    results = {name: run() for name, run in case.contenders.items()}  # also warms up compilers and pools
+    agreement = {name: _difference(results["mfcore"], r, case.tolerance) for name, r in results.items()}
+    best = dict.fromkeys(case.contenders, float("inf"))
+    for _ in range(repeats):
+        for name, run in case.contenders.items():
+            start = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - start)
+    ours = best["mfcore"]
+    rows = []
+    for name, seconds in best.items():
+        ratio, bar = seconds / ours, case.bars.get(name)
+        fraction = None
+        if case.flops and name == "mfcore":
+            peak = _core.fma_peak(case.threads, case.single_precision)
+            fraction = case.flops / seconds * 1e-9 / peak
+            bar = case.peak_bar
+        agrees = case.tolerance is None or agreement[name] <= case.tolerance
+        held = bar is None or (fraction if name == "mfcore" else ratio) >= bar
+        row = (case.name, name, case.threads, seconds, ratio, bar, agreement[name], fraction, agrees and held)
+        rows.append(Row(*row))
+    return rows
+
+
+def _difference(ours: Any, theirs: Any, tolerance: float | None) -> float | None:
+    """Largest difference, relative to the largest entry, over the arrays of two results."""
+    if tolerance is None:
+        return None
+    pairs = zip(_arrays(ours), _arrays(theirs), strict=True)
+    return max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in pairs)
+
+
+def _arrays(result: Any) -> list[np.ndarray]:
+    parts = result if isinstance(result, tuple | list) else (result,)
+    return [np.asarray(p, dtype=np.float64) for p in parts]
+
+
+def table(rows: Iterable[Row]) -> str:
+    """The rows as text; a failed line ends with the bar it missed."""
+    lines = [f"{'case':44} {'contender':10} {'thr':>3} {'time':>12} {'ratio':>7} {'peak':>6} {'agree':>8}"]
+    for r in rows:
+        peak = "" if r.peak_fraction is None else f"{100 * r.peak_fraction:.0f} %"
+        agree = "" if r.agreement is None else f"{r.agreement:.0e}"
+        note = "" if r.bar is None else f"  {'ok' if r.ok else 'BELOW'} (bar {r.bar:g})"
+        if not note and not r.ok:
+            note = "  DISAGREES"
+        lines.append(
+            f"{r.case:44} {r.contender:10} {r.threads:3d} {_time(r.seconds):>12} {r.ratio:7.2f} {peak:>6} "
+            f"{agree:>8}{note}"
+        )
+    return "\n".join(lines)
+
+
+def _time(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def main(*, quick: bool = False, json_file: str | None = None, only: str | None = None) -> int:
+    """Run all cases (or those whose name contains `only`); 0 if every result agrees and holds its bar.
+
+    `quick` runs small sizes and few repeats: a check that everything runs and agrees, bars not applied.
+    """
+    modules = ("cases_core", "cases_expectation")
+    rows: list[Row] = []
+    print(table([]), flush=True)
+    for name in modules:
+        module = importlib.import_module(f"{__package__}.{name}")
+        for build in module.CASES:
+            if only and only not in build.__name__:
+                continue
+            for case in build(quick):
+                if quick:
+                    case.bars, case.peak_bar = {}, None
+                measured = measure(case, repeats=2 if quick else 15)
+                print(table(measured).partition("\n")[2], flush=True)
+                rows += measured
+    if not rows:
+        raise ValueError(f"case must be part of a case's name, got {only!r}")
+    if json_file:
+        report = {"build": _core.build_info(), "quick": quick, "rows": [asdict(r) for r in rows]}
+        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    return 0 if all(r.ok for r in rows) else 1

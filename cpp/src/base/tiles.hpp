@@ -1,0 +1,83 @@
+#pragma once
+// The matrix products of the library. Neurons are stored in tiles of `R` vectors of lanes: entry k of the
+// tile's neurons lies at data[k * width + i], i = 0 .. width-1. One micro-kernel then serves
+//   forward    Z[q][i]  = sum_j X[q][j] W[j][i]      (k = coordinate j of the input)
+//   backward   G[j][i]  = sum_q X[q][j] C[q][i]      (k = sample q)
+//   moments    U[n][i]  = sum_q S'[q][n] S[q][i]     (k = sample q)
+// with accumulators in registers, A streamed as whole vectors and B broadcast element by element: nothing is
+// packed.
+#include <algorithm>
+#include <vector>
+
+#include "base/simd.hpp"
+
+namespace mfcore::tiles {
+
+using simd::Vec;
+
+/// Columns of one micro-kernel call. With R = 3 vectors: 24 accumulators of 32 registers (AVX-512), 12 of 16
+/// below.
+inline constexpr int kCols = simd::kBytes == 64 ? 8 : 4;
+
+/// acc[c][r] += sum_{k < depth} A[k][r] B[k][c], where A[k] = R vectors at a + k * a_step and
+/// B[k][c] = b[k * b_step + c * b_col].
+template <class T, int R, int C, bool kUnitCols>
+inline void accumulate(Index depth, const T* a, Index a_step, const T* b, Index b_step, Index b_col,
+                       Vec<T> (&acc)[C][R]) {
+    for (Index k = 0; k < depth; ++k) {
+        Vec<T> column[R];
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) column[r] = simd::load<T>(a + k * a_step + r * simd::kLanes<T>);
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) {
+            const Vec<T> x = simd::fill<T>(b[k * b_step + (kUnitCols ? c : c * b_col)]);
+#pragma GCC unroll 4
+            for (int r = 0; r < R; ++r) acc[c][r] += column[r] * x;
+        }
+    }
+}
+
+/// Call body(first column, std::integral_constant<int, C>) for kCols columns at a time, then 4, 2 and 1.
+template <class Body>
+inline void for_columns(Index n, Body&& body) {
+    Index c = 0;
+    for (; c + kCols <= n; c += kCols) body(c, std::integral_constant<int, kCols>{});
+    if constexpr (kCols > 4) {
+        for (; c + 4 <= n; c += 4) body(c, std::integral_constant<int, 4>{});
+    }
+    for (; c + 2 <= n; c += 2) body(c, std::integral_constant<int, 2>{});
+    for (; c < n; ++c) body(c, std::integral_constant<int, 1>{});
+}
+
+/// z[q * width + i] = start[i] + sum_j x(q, j) w[j * width + i] for the rows q of x; start may be null
+/// (zero).
+template <class T, int R>
+void forward(MatView<const T> x, const T* w, const T* start, T* z) {
+    constexpr Index lanes = simd::kLanes<T>, width = R * lanes;
+    for_columns(x.rows, [&](Index q, auto count) {
+        constexpr int C = count();
+        Vec<T> acc[C][R];
+        for (int c = 0; c < C; ++c)
+            for (int r = 0; r < R; ++r) acc[c][r] = start ? simd::load<T>(start + r * lanes) : Vec<T>{};
+        accumulate<T, R, C, false>(x.cols, w, width, x.row(q), 1, x.stride, acc);
+        for (int c = 0; c < C; ++c)
+            for (int r = 0; r < R; ++r) simd::store<T>(z + (q + c) * width + r * lanes, acc[c][r]);
+    });
+}
+
+/// g[j * width + i] += sum_q x(q, j) c[q * width + i].
+template <class T, int R>
+void backward(MatView<const T> x, const T* coefficients, T* g) {
+    constexpr Index lanes = simd::kLanes<T>, width = R * lanes;
+    for_columns(x.cols, [&](Index j, auto count) {
+        constexpr int C = count();
+        Vec<T> acc[C][R];
+        for (int c = 0; c < C; ++c)
+            for (int r = 0; r < R; ++r) acc[c][r] = simd::load<T>(g + (j + c) * width + r * lanes);
+        accumulate<T, R, C, true>(x.rows, coefficients, width, x.data + j, x.stride, 1, acc);
+        for (int c = 0; c < C; ++c)
+            for (int r = 0; r < R; ++r) simd::store<T>(g + (j + c) * width + r * lanes, acc[c][r]);
+    });
+}
+
+}  // namespace mfcore::tiles

@@ -1,0 +1,104 @@
+"""Streaming Monte-Carlo estimates of V, U and ∇V with standard errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy.typing as npt
+
+from . import _check, _core
+from ._check import FloatArray
+from ._rng import RNG, seed_of
+from .functions import _row, _threads
+from .model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Means over `samples` fresh samples, each beside its standard error.
+
+    Attributes:
+        V: −E[y σ*(x; θ_i)], shape (N,).
+        U: E[σ*(x; θ_i) σ*(x; θ_j)], shape (N, N), exactly symmetric.
+        grad_V: ∇V(θ_i) with respect to every entry of the row, shape (N, D); None unless asked for.
+        V_error, U_error, grad_V_error: Standard errors, from the spread of the means of blocks of samples
+            (32 blocks or more); infinite for a single sample.
+        samples: Samples used. Fewer than asked for after Ctrl-C.
+        status: ``"completed"`` or ``"interrupted"``.
+    """
+
+    V: FloatArray
+    V_error: FloatArray
+    U: FloatArray | None
+    U_error: FloatArray | None
+    grad_V: FloatArray | None
+    grad_V_error: FloatArray | None
+    samples: int
+    status: str
+
+    def __repr__(self) -> str:
+        return f"Estimate(N={len(self.V)}, samples={self.samples}, status={self.status!r})"
+
+
+def estimate(
+    model: Model,
+    theta: npt.ArrayLike,
+    *,
+    samples: int,
+    rng: RNG = None,
+    interactions: bool = True,
+    gradient: bool = False,
+    chunk: int | None = None,
+    threads: int | None = None,
+) -> Estimate:
+    """Estimate V, U and ∇V at the rows of `theta` from a stream of fresh samples, without bias.
+
+    Memory does not depend on `samples`. The result has the same bits for any `threads` and `chunk`.
+
+    Args:
+        model: Its data law is sampled; any law and any activation will do.
+        theta: Neurons, shape (N, D). Not modified.
+        samples: Number of samples, > 0.
+        rng: None, int, SeedSequence or Generator.
+        interactions: Estimate U, too (N² numbers, twice).
+        gradient: Estimate ∇V, too.
+        chunk: Samples held in memory at a time; default about 16 MB of activations.
+        threads: Threads to use; default `OMP_NUM_THREADS`, else the cores.
+
+    Returns:
+        Means and standard errors. Ctrl-C returns those of the samples drawn so far; before the first chunk
+        is done it raises KeyboardInterrupt.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=3, delta=0.5),
+        ...     network=mf.Network(mf.activations.tanh, bias="trained"),
+        ...     init=mf.init.Gaussian(std=1.0),
+        ... )
+        >>> e = mf.estimate(model, [[0.5, 1.0, 0.0, 0.0]], samples=10_000, rng=0)
+        >>> bool(abs(e.V[0] - mf.V(model, [[0.5, 1.0, 0.0, 0.0]])[0]) < 5 * e.V_error[0])
+        True
+    """
+    rows = _check.array(theta, "theta", shape=(None, _row(model)))
+    count = _check.integer(samples, "samples", at_least=1)
+    size = 0 if chunk is None else _check.integer(chunk, "chunk", at_least=1)
+    result = _core.estimate(
+        model.network._core,
+        rows,
+        model.data._sampler,
+        seed_of(rng),
+        count,
+        chunk=size,
+        interactions=interactions,
+        gradient=gradient,
+        threads=_threads(threads),
+    )
+    if result["samples"] == 0:
+        raise KeyboardInterrupt
+    fields = ("V", "V_error", "U", "U_error", "grad_V", "grad_V_error")
+    return Estimate(
+        **{name: result.get(name) for name in fields},
+        samples=result["samples"],
+        status="completed" if result["samples"] == count else "interrupted",
+    )
