@@ -83,7 +83,10 @@ def small(quick: bool) -> Iterator[Case]:
 
 def imports(quick: bool) -> Iterator[Case]:
     """What importing mfcore adds to numpy and SciPy's special functions: at most 0.15 s."""
-    code = "import time, numpy, scipy.special; t = time.perf_counter(); import mfcore; print(time.perf_counter() - t)"
+    code = (
+        "import time, numpy, scipy.special; t = time.perf_counter(); "
+        "import mfcore; print(time.perf_counter() - t)"
+    )
 
     def added() -> float:
         out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Run contenders of a case in turns, check that they agree, and print ratios and fractions of the machine's peak."""
+"""Run the contenders of a case in turns, check that they agree, print ratios and fractions of peak."""
 
 from __future__ import annotations
 
