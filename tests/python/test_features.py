@@ -64,7 +64,7 @@ def test_functions_over_a_dataset_are_its_averages(network, n, m, d, count, seed
     rho = mf.Cloud(points, weights)
     psi, gradient, U, risk = reference(network, theta, points, weights, X, y)
     # Sums of at most 75 terms of size O(10): rounding stays far below 1e-12 of that scale.
-    close = dict(rtol=1e-12, atol=1e-12)
+    close = {"rtol": 1e-12, "atol": 1e-12}
     np.testing.assert_allclose(mf.psi(model, theta, rho), psi, **close)
     np.testing.assert_allclose(mf.grad_psi(model, theta, rho), gradient, **close)
     np.testing.assert_allclose(mf.U(model, theta, points), U, **close)
@@ -120,7 +120,7 @@ def test_threads_change_no_bit(problem, threads):
     rule = mf.MonteCarlo(3000, rng=3)
 
     def results(k):
-        options = dict(expectation=rule, threads=k)
+        options = {"expectation": rule, "threads": k}
         yield mf.psi(model, theta, points, **options)
         yield mf.grad_psi(model, theta, theta, **options)
         yield mf.U(model, theta, points, **options)
