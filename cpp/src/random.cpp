@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
+#include <utility>
 
 #include "base/simd.hpp"
 #include "base/simd_log.hpp"
@@ -61,8 +63,7 @@ public:
     }
 
     /// The bits of K blocks, or packets of blocks, given their index (counter words 0 and 1). The ten rounds
-    /// are one chain of dependent operations: with K = 2 packets in step the processor always has something
-    /// to do.
+    /// are one chain of dependent operations: two packets in step keep the processor busy (normals: -30 %).
     template <class W, std::size_t K>
     std::array<Halves<W>, K> operator()(const std::array<W, K>& index) const {
         W c0[K], c1[K], c2[K], c3[K];
@@ -169,10 +170,9 @@ inline simd::Vec<float> unit_for_radius(Bits32 w) {
     return __builtin_convertvector(b, simd::Vec<float>) * 0x1p-31F + 0x1p-32F;
 }
 
-// Box-Muller: (r cos t, r sin t), r = sqrt(-2 log u), t uniform on the circle. The bits of t: the low ones an
-// angle in
-// [-pi/4, pi/4), the highest reflects it (cos -> -cos), the next one swaps cos and sin. So nothing has to be
-// reduced.
+// Box-Muller: (r cos t, r sin t), r = sqrt(-2 log u), t uniform on the circle. Of the bits of t the low ones
+// are an angle in [-pi/4, pi/4), the highest reflects it (cos becomes -cos), the next one swaps cos and sin:
+// the whole circle, 54 bits of it, and nothing to reduce.
 template <class T, class W>
 inline Pair<T> box_muller(W radius_bits, W angle_bits) {
     using Element = std::remove_cvref_t<decltype(angle_bits[0])>;

@@ -1,7 +1,7 @@
 """Random numbers are addresses: known answers, the documented mapping, independence of chunks, distributions.
 
-Statistical tests use fixed seeds, so they pass for ever or never; each accepts a p-value above ALARM, the odds
-that it would have failed for a perfect generator when its seed was chosen.
+Statistical tests use fixed seeds, so they pass for ever or never; each check accepts a p-value above ALARM,
+the odds that it would have failed for a perfect generator when its seed was chosen.
 """
 
 import itertools

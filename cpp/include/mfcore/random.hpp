@@ -1,9 +1,9 @@
 #pragma once
 // Randomness is an address, not a state: number `item` of (seed, purpose, step) is the same whoever asks for
 // it, in whatever order, chunk or thread. Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011) maps the address to
-// bits: its key is the seed, its counter (block index, 64 bits; step, low 32 bits; purpose << 24 | step >>
-// 32). The numbers of one stream, of whatever kind, are made of the same blocks: read a stream as one kind
-// only.
+// bits. Its key is the seed; its four counter words are the block index (two words, low first), the low 32
+// bits of the step, and purpose << 24 | step >> 32. Numbers of any kind are made of these same blocks, so a
+// stream should be read as one kind only.
 #include <array>
 #include <cstdint>
 
@@ -58,7 +58,8 @@ void normals(const Stream& stream, std::uint64_t first, Index count, float* out)
 /// set.
 void signs(const Stream& stream, std::uint64_t first, Index count, double* out);
 
-/// A uniformly random permutation of 0 .. n-1 (Fisher-Yates), a function of the stream alone.
+/// A uniformly random permutation of 0 .. n-1: Fisher-Yates from the top, fed with the 64-bit words of the
+/// stream in the order of the double uniforms.
 void permutation(const Stream& stream, Index n, std::int64_t* out);
 
 }  // namespace mfcore::random

@@ -22,12 +22,12 @@ struct LogConstants<double> {
     static constexpr std::array<double, 7> kAtanh = {
         0.33333333333333564296,  0.19999999999762414771,  0.14285714360973669615, 0.11111100201130647042,
         0.090917395505589233481, 0.076580213563442707502, 0.073887442677109740183};
-    // (pi/2) poly: sin(pi f / 2) = f (pi/2 + w poly(w)), w = f^2 <= 1/4: relative error 4e-18
+    // sin(pi f / 2) = f poly(w), w = f^2 <= 1/4: relative error 4e-18
     static constexpr std::array<double, 7> kSin = {1.57079632679489661923,    -0.6459640975062450566,
                                                    0.079692626246068379006,   -0.0046817541326960421518,
                                                    0.00016044115311909150587, -3.5986509428368746809e-6,
                                                    5.6348635104326524352e-8};
-    // cos(pi f / 2) = 1 + w poly(w): relative error 6e-17
+    // cos(pi f / 2) = poly(w): relative error 6e-17
     static constexpr std::array<double, 7> kCos = {1.0,
                                                    -1.2337005501361570799,
                                                    0.25366950790003299178,
