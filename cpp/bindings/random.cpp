@@ -1,7 +1,91 @@
+#include "mfcore/random.hpp"
+
+#include <string>
+#include <variant>
+
 #include "arrays.hpp"
 
 namespace mfcore::bindings {
+namespace {
 
-void bind_random(py::module_& /*m*/) {}
+using random::kPurposeNames;
+using random::Purpose;
+using random::Stream;
+using PurposeArg = std::variant<std::string, std::uint32_t>;
+
+Purpose purpose_of(const PurposeArg& arg) {
+    if (const auto* number = std::get_if<std::uint32_t>(&arg)) {
+        require(*number < kPurposeNames.size(), "purpose", "must be registered in PURPOSES", *number);
+        return Purpose{*number};
+    }
+    const std::string& name = std::get<std::string>(arg);
+    std::uint32_t found = 0;
+    while (found < kPurposeNames.size() && kPurposeNames[found] != name) ++found;
+    require(found < kPurposeNames.size(), "purpose", "must be registered in PURPOSES", name);
+    return Purpose{found};
+}
+
+template <class T, class Fill>
+py::array filled(const Stream& stream, std::uint64_t first, Index count, Fill fill) {
+    auto out = make<T>({count});
+    T* const data = out.mutable_data();
+    {
+        py::gil_scoped_release nogil;
+        fill(stream, first, count, data);
+    }
+    return out;
+}
+
+// One binding for a pair of overloads void (stream, first, count, double* or float*).
+template <class Fill>
+void bind_filler(py::module_& m, const char* name, Fill fill) {
+    m.def(
+        name,
+        [fill](std::uint64_t seed, const PurposeArg& purpose, std::uint64_t step, std::uint64_t first,
+               Index count, const py::object& dtype) -> py::array {
+            require(count >= 0, "count", "must be >= 0", count);
+            const Stream stream{seed, purpose_of(purpose), step};
+            const py::dtype type = py::dtype::from_args(dtype);
+            if (type.equal(py::dtype::of<float>())) return filled<float>(stream, first, count, fill);
+            require(type.equal(py::dtype::of<double>()), "dtype", "must be float64 or float32",
+                    std::string(py::str(type)));
+            return filled<double>(stream, first, count, fill);
+        },
+        py::arg("seed"), py::arg("purpose"), py::arg("step"), py::arg("first"), py::arg("count"),
+        py::arg("dtype") = "float64");
+}
+
+}  // namespace
+
+void bind_random(py::module_& m) {
+    py::dict purposes;
+    for (std::size_t k = 0; k < kPurposeNames.size(); ++k) purposes[kPurposeNames[k]] = k;
+    m.attr("PURPOSES") = purposes;
+    m.def("philox4x32", &random::philox4x32, py::arg("counter"), py::arg("key"));
+    bind_filler(m, "uniforms", [](auto... args) { random::uniforms(args...); });
+    bind_filler(m, "normals", [](auto... args) { random::normals(args...); });
+    m.def(
+        "signs",
+        [](std::uint64_t seed, const PurposeArg& purpose, std::uint64_t step, std::uint64_t first,
+           Index count) {
+            require(count >= 0, "count", "must be >= 0", count);
+            return filled<double>({seed, purpose_of(purpose), step}, first, count, random::signs);
+        },
+        py::arg("seed"), py::arg("purpose"), py::arg("step"), py::arg("first"), py::arg("count"));
+    m.def(
+        "permutation",
+        [](std::uint64_t seed, const PurposeArg& purpose, std::uint64_t step, Index n) {
+            require(n >= 0, "n", "must be >= 0", n);
+            const Stream stream{seed, purpose_of(purpose), step};
+            auto out = make<std::int64_t>({n});
+            std::int64_t* const data = out.mutable_data();
+            {
+                py::gil_scoped_release nogil;
+                random::permutation(stream, n, data);
+            }
+            return out;
+        },
+        py::arg("seed"), py::arg("purpose"), py::arg("step"), py::arg("n"));
+}
 
 }  // namespace mfcore::bindings

@@ -1,7 +1,9 @@
 #pragma once
 // Randomness is an address, not a state: number `item` of (seed, purpose, step) is the same whoever asks for
 // it, in whatever order, chunk or thread. Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011) maps the address to
-// bits.
+// bits. Its key is the seed; its four counter words are the block index (two words, low first), the low 32
+// bits of the step, and purpose << 24 | step >> 32. Numbers of any kind are made of these same blocks, so a
+// stream should be read as one kind only.
 #include <array>
 #include <cstdint>
 
@@ -22,6 +24,10 @@ enum class Purpose : std::uint32_t {
     probe = 8,        // random directions and test functions of diagnostics
 };
 
+/// The names of the purposes, in order. Append here too.
+inline constexpr std::array<const char*, 9> kPurposeNames = {
+    "init", "inputs", "labels", "label_noise", "langevin", "shuffle", "held_out", "replica", "probe"};
+
 using Block = std::array<std::uint32_t, 4>;
 
 /// The bare bijection, for the published known answers.
@@ -34,18 +40,26 @@ struct Stream {
     std::uint64_t step = 0;  // < 2^56
 };
 
-/// out[k] = number first + k of the stream: uniform on (0, 1), 53 random bits (24 for float).
+/// out[k] = number first + k of the stream: uniform on (0, 1), (b + 1/2) 2^-52 with 52 random bits b (23 for
+/// float): one bit less than the type could hold, but never 0 or 1, symmetric about 1/2, and free of
+/// rounding. Group g is made of blocks 8 g ... 8 g + 7: 16 doubles, the first 64 bits of each block and then
+/// the last 64 of each, or 32 floats, words 0 and 1 of each block and then words 2 and 3 of each; the low
+/// bits of them are used.
 void uniforms(const Stream& stream, std::uint64_t first, Index count, double* out);
 void uniforms(const Stream& stream, std::uint64_t first, Index count, float* out);
 
-/// out[k] = number first + k of the stream: standard normal (Box-Muller on packets).
+/// out[k] = number first + k of the stream: standard normal, by Box-Muller. Groups as above: the first half
+/// of a group holds r cos t, the second r sin t, with r from the first bits of the blocks and t from the last
+/// ones.
 void normals(const Stream& stream, std::uint64_t first, Index count, double* out);
 void normals(const Stream& stream, std::uint64_t first, Index count, float* out);
 
-/// out[k] = +1 or -1 with equal odds, number first + k of the stream.
+/// out[k] = +1 or -1 with equal odds, number first + k of the stream: -1 if bit n % 128 of block n / 128 is
+/// set.
 void signs(const Stream& stream, std::uint64_t first, Index count, double* out);
 
-/// A uniformly random permutation of 0 .. n-1 (Fisher-Yates), a function of the stream alone.
+/// A uniformly random permutation of 0 .. n-1: Fisher-Yates from the top, fed with the 64-bit words of the
+/// stream in the order of the double uniforms.
 void permutation(const Stream& stream, Index n, std::int64_t* out);
 
 }  // namespace mfcore::random
