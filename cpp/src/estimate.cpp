@@ -161,9 +161,8 @@ public:
             if (gradient_) slope_.update(at, sum_slope, block.scale, block.weight);
         }
         if (!gradient_) return;
-        std::fill(scratch, scratch + d_ * kWidth, 0.0);
         tiles::backward<double, R>(x.middle_rows(block.begin, block.length), slope + block.begin * kWidth,
-                                   scratch);
+                                   kWidth, 0.0, scratch);
         for (Index at = 0; at < d_ * kWidth; at += lanes)
             x_.update(t * kWidth * d_ + at, simd::load(scratch + at), block.scale, block.weight);
     }

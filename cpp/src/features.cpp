@@ -8,9 +8,12 @@
 namespace mfcore {
 namespace {
 
-/// Samples that pass through all tiles together: enough for the backward product to amortise its loads and stores
-/// and for threads to be worth waking, few enough for a core's share of the activations to stay near it.
-Index chunk_size(Index neurons) { return std::clamp<Index>((1 << 18) / std::max<Index>(neurons, 1), 64, 4096); }
+/// Samples that pass through all tiles together: enough for the backward product to amortise its loads and
+/// stores and for threads to be worth waking, few enough for a core's share of the activations to stay near
+/// it.
+Index chunk_size(Index neurons) {
+    return std::clamp<Index>((1 << 18) / std::max<Index>(neurons, 1), 64, 4096);
+}
 
 /// Values and, if wanted, slopes of every neuron on a chunk of samples, tile after tile.
 template <int R>
@@ -101,7 +104,7 @@ public:
             }
         }
         for (int r = 0; r < R; ++r) simd::store(&sum_slope_[t * kWidth + r * lanes], c[r]);
-        tiles::backward<double, R>(x, slope, &sum_x_[t * kWidth * tiles_.dimension()]);
+        tiles::backward<double, R>(x, slope, kWidth, 1.0, &sum_x_[t * kWidth * tiles_.dimension()]);
     }
 
     void write(const Network& network, double scale, const PotentialOut& out) const {

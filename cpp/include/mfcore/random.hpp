@@ -13,20 +13,24 @@ namespace mfcore::random {
 
 /// What the numbers are for. Append only: renumbering would change everybody's results.
 enum class Purpose : std::uint32_t {
-    init = 0,         // initial neurons
-    inputs = 1,       // coordinates of x
-    labels = 2,       // class signs, label choices
-    label_noise = 3,  // additive noise on y
-    langevin = 4,     // Brownian increments of the neurons
-    shuffle = 5,      // order of a finite dataset
-    held_out = 6,     // the sample on which risks are estimated
-    replica = 7,      // seeds of replicas
-    probe = 8,        // random directions and test functions of diagnostics
+    init = 0,               // initial neurons
+    inputs = 1,             // coordinates of x
+    labels = 2,             // class signs, label choices
+    label_noise = 3,        // additive noise on y
+    langevin = 4,           // Brownian increments of the neurons
+    shuffle = 5,            // order of a finite dataset
+    held_out = 6,           // the sample on which risks are estimated
+    replica = 7,            // seeds of replicas
+    probe = 8,              // random directions and test functions of diagnostics
+    langevin_span = 9,      // blocked SGD: increments projected on the span of the block's samples
+    langevin_rest = 10,     // blocked SGD: their sum orthogonal to it
+    langevin_scalars = 11,  // blocked SGD: increments of output weights and biases
 };
 
 /// The names of the purposes, in order. Append here too.
-inline constexpr std::array<const char*, 9> kPurposeNames = {
-    "init", "inputs", "labels", "label_noise", "langevin", "shuffle", "held_out", "replica", "probe"};
+inline constexpr std::array<const char*, 12> kPurposeNames = {
+    "init",     "inputs",  "labels", "label_noise",   "langevin",      "shuffle",
+    "held_out", "replica", "probe",  "langevin_span", "langevin_rest", "langevin_scalars"};
 
 using Block = std::array<std::uint32_t, 4>;
 

@@ -39,6 +39,20 @@ public:
     const T* w(Index t) const { return w_.data() + t * kWidth * d_; }
     const T* a(Index t) const { return a_.data() + t * kWidth; }
     const T* b(Index t) const { return b_.empty() ? nullptr : b_.data() + t * kWidth; }
+    T* w(Index t) { return w_.data() + t * kWidth * d_; }
+    T* a(Index t) { return a_.data() + t * kWidth; }
+    T* b(Index t) { return b_.empty() ? nullptr : b_.data() + t * kWidth; }
+
+    /// The rows these tiles hold, in the network's layout.
+    void unpack(const Network& network, Mat theta) const {
+        for (Index i = 0; i < count_; ++i) {
+            double* row = theta.row(i);
+            if (network.has_a()) row[0] = a_[i];
+            if (network.has_b()) row[network.b_at()] = b_[i];
+            const T* column = w_.data() + (i / kWidth) * kWidth * d_ + i % kWidth;
+            for (Index j = 0; j < d_; ++j) row[network.w_at() + j] = column[j * kWidth];
+        }
+    }
 
     /// value[q * kWidth + i] = sigma(<w_i, x_q> + b_i), and likewise the slope unless it is null.
     void activate(const Activation& sigma, Index t, MatView<const T> x, T* value, T* slope) const {
@@ -46,7 +60,7 @@ public:
         for (Index q = 0; q < x.rows; q += kRows) {
             const Index rows = std::min(kRows, x.rows - q);
             T* z = value + q * kWidth;
-            tiles::forward<T, R>(x.middle_rows(q, rows), w(t), b(t), z);
+            tiles::forward<T, R>(x.middle_rows(q, rows), w(t), b(t), z, kWidth);
             evaluate<T>(sigma, rows * kWidth, z, z, slope ? slope + q * kWidth : nullptr, nullptr);
         }
     }

@@ -8,6 +8,10 @@
 #include "mfcore/run.hpp"
 #include "mfcore/views.hpp"
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 namespace mfcore {
 
 /// Run body() on the calling thread and keep its first exception for later: none may leave a parallel region.
@@ -47,6 +51,23 @@ void for_blocks(Index n, Index block_size, int threads, Body&& body) {
         keeper.guard([&] { body(b, b * block_size, std::min(n, (b + 1) * block_size)); });
     }
     keeper.rethrow();
+}
+
+/// Run body(rank, size) on a team of up to `wanted` threads in one parallel region, `size` being how many
+/// there are: for loops that meet at barriers of their own (base/barrier.hpp). body must not throw: the
+/// others would wait for ever.
+template <class Body>
+void run_team(int wanted, Body&& body) {
+    if (wanted <= 1) {
+        body(0, 1);
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp parallel num_threads(wanted)
+    body(omp_get_thread_num(), omp_get_num_threads());
+#else
+    body(0, 1);
+#endif
 }
 
 /// Threads worth waking for one parallel loop of about `nanoseconds` of work on one core. Waking a sleeping

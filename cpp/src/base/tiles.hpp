@@ -49,10 +49,10 @@ inline void for_columns(Index n, Body&& body) {
     for (; c < n; ++c) body(c, std::integral_constant<int, 1>{});
 }
 
-/// z[q * width + i] = start[i] + sum_j x(q, j) w[j * width + i] for the rows q of x; start may be null
+/// z[q * z_stride + i] = start[i] + sum_j x(q, j) w[j * width + i] for the rows q of x; start may be null
 /// (zero).
 template <class T, int R>
-void forward(MatView<const T> x, const T* w, const T* start, T* z) {
+void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_stride) {
     constexpr Index lanes = simd::kLanes<T>, width = R * lanes;
     for_columns(x.rows, [&](Index q, auto count) {
         constexpr int C = count();
@@ -61,20 +61,20 @@ void forward(MatView<const T> x, const T* w, const T* start, T* z) {
             for (int r = 0; r < R; ++r) acc[c][r] = start ? simd::load<T>(start + r * lanes) : Vec<T>{};
         accumulate<T, R, C, false>(x.cols, w, width, x.row(q), 1, x.stride, acc);
         for (int c = 0; c < C; ++c)
-            for (int r = 0; r < R; ++r) simd::store<T>(z + (q + c) * width + r * lanes, acc[c][r]);
+            for (int r = 0; r < R; ++r) simd::store<T>(z + (q + c) * z_stride + r * lanes, acc[c][r]);
     });
 }
 
-/// g[j * width + i] += sum_q x(q, j) c[q * width + i].
+/// g[j * width + i] = shrink g[j * width + i] + sum_q x(q, j) c[q * c_stride + i].
 template <class T, int R>
-void backward(MatView<const T> x, const T* coefficients, T* g) {
+void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrink, T* g) {
     constexpr Index lanes = simd::kLanes<T>, width = R * lanes;
     for_columns(x.cols, [&](Index j, auto count) {
         constexpr int C = count();
         Vec<T> acc[C][R];
         for (int c = 0; c < C; ++c)
-            for (int r = 0; r < R; ++r) acc[c][r] = simd::load<T>(g + (j + c) * width + r * lanes);
-        accumulate<T, R, C, true>(x.rows, coefficients, width, x.data + j, x.stride, 1, acc);
+            for (int r = 0; r < R; ++r) acc[c][r] = shrink * simd::load<T>(g + (j + c) * width + r * lanes);
+        accumulate<T, R, C, true>(x.rows, coefficients, c_stride, x.data + j, x.stride, 1, acc);
         for (int c = 0; c < C; ++c)
             for (int r = 0; r < R; ++r) simd::store<T>(g + (j + c) * width + r * lanes, acc[c][r]);
     });

@@ -1,0 +1,159 @@
+#include "mfcore/dynamics/sgd.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/parallel.hpp"
+#include "dynamics/sgd_block.hpp"
+
+namespace mfcore {
+namespace {
+
+/// Steps per block. More samples amortise the loads and stores of W, but each costs O(N) for every earlier
+/// one.
+Index choose_steps(const Network& network, const SgdParams& params, Index d) {
+    if (network.sphere) return 1;  // the projection needs every |w|
+    Index samples = params.block > 0 ? params.block : d >= 200 ? 48 : 32;
+    if (params.temperature > 0) {
+        // Draws per neuron and step: samples + d / samples, least at sqrt(d); directly: d. And the basis of
+        // the samples needs at most d of them.
+        if (d < 12) return 1;
+        if (params.block == 0) samples = static_cast<Index>(std::lround(std::sqrt(static_cast<double>(d))));
+        samples = std::min({samples, d, Index{24}});
+    }
+    return std::max<Index>(1, std::min<Index>(samples, 64) / params.batch);
+}
+
+template <class T, int R>
+class SgdRun final : public Sgd {
+public:
+    using Tiles = NeuronTiles<T, R>;
+
+    SgdRun(const Network& network, ConstMat start, Index first, SamplerPtr sampler, std::uint64_t seed,
+           SgdParams params)
+        : network_(network),
+          params_(std::move(params)),
+          sampler_(std::move(sampler)),
+          seed_(seed),
+          d_(sampler_->dimension()),
+          steps_(choose_steps(network_, params_, d_)),
+          state_(network_, start),
+          anchor_(first),
+          step_(first) {
+        require(first % steps_ == 0, "first", "must be the start of a block", first);
+    }
+
+    Index run(Index target, int threads, const StopPredicate& wants_stop) override {
+        require(target >= step_, "target", "must not be before the current step", target);
+        // One parallel region per segment of a few milliseconds, so that stops are answered soon.
+        const Index segment =
+            std::max<Index>(1, std::min<Index>(4096, (1 << 19) / std::max<Index>(d_, 1)) / rows_of(1));
+        StopPoll stop(wants_stop);
+        inside_.reset();
+        while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop()) {
+            const Index blocks = std::min(segment, (target - anchor_) / steps_);
+            draw(blocks);
+            advance(state_, blocks, steps_, threads);
+        }
+        step_ = std::max(step_, anchor_);
+        if (diverged_at_ >= 0 || anchor_ + steps_ <= target) return step_;
+        step_ = target;
+        if (step_ > anchor_) {  // a step inside a block is reached from its start, on a copy
+            draw(1);
+            inside_ = state_;
+            advance(*inside_, 1, step_ - anchor_, threads);
+        }
+        return step_;
+    }
+
+    Index step() const override { return step_; }
+    Index diverged_at() const override { return diverged_at_; }
+    void theta(Mat out) const override { (inside_ ? *inside_ : state_).unpack(network_, out); }
+    Index anchor() const override { return anchor_; }
+    void anchor_theta(Mat out) const override { state_.unpack(network_, out); }
+    Index block_steps() const override { return steps_; }
+
+private:
+    Index rows_of(Index blocks) const { return blocks * steps_ * params_.batch; }
+
+    /// Hold the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again:
+    /// a stream of the user's cannot be asked twice.
+    void draw(Index blocks) {
+        h_.resize(blocks * steps_);
+        params_.steps(anchor_, blocks * steps_, h_.data());
+        const Index have = rows_of(held_), want = rows_of(blocks);
+        if (have >= want) return;
+        x_.resize(want * d_);
+        y_.resize(want);
+        std::vector<double> x((want - have) * d_), y(want - have);
+        draw_samples(*sampler_, seed_, anchor_ * params_.batch + have, {x.data(), want - have, d_}, y.data(),
+                     0);
+        std::copy(x.begin(), x.end(), x_.begin() + have * d_);
+        std::copy(y.begin(), y.end(), y_.begin() + have);
+        held_ = blocks;
+    }
+
+    /// Run `blocks` blocks on `state`, the last one for `steps` steps only.
+    void advance(Tiles& state, Index blocks, Index steps, int threads) {
+        const Index groups = std::min<Index>(state.tiles(), 16);
+        // About 4 d operations and an activation per neuron and sample; a share below a microsecond is not
+        // worth the meetings at every step.
+        const Index nanoseconds = params_.batch * state.count() * (d_ + 40) / 25;
+        const int team = static_cast<int>(
+            std::clamp<Index>(nanoseconds / 800, 1, std::min<Index>(resolve_threads(threads), groups)));
+        sgd::Shared<T> shared(team, groups, rows_of(1), params_.batch, d_, params_.temperature > 0);
+        Index bad = -1, done = 0;
+        run_team(team, [&](int rank, int size) {
+            sgd::Worker<T, R> worker(network_, params_, seed_, state, shared, rank, size);
+            for (Index b = 0; b < blocks; ++b) {
+                const sgd::Block<T> block{{x_.data() + rows_of(b) * d_, rows_of(1), d_},
+                                          y_.data() + rows_of(b),
+                                          h_.data() + b * steps_,
+                                          steps_,
+                                          b + 1 < blocks ? steps_ : steps,
+                                          anchor_ + b * steps_};
+                const Index at = worker.advance(block, state);
+                if (rank == 0) (at >= 0 ? bad : done) = at >= 0 ? at : b + 1;
+                if (at >= 0) break;
+            }
+        });
+        diverged_at_ = bad;
+        if (&state != &state_) return;
+        anchor_ += done * steps_;
+        held_ = 0;
+    }
+
+    Network network_;
+    SgdParams params_;
+    SamplerPtr sampler_;
+    std::uint64_t seed_;
+    Index d_, steps_;
+    Tiles state_;  // at step anchor_, the start of a block
+    Index anchor_, step_, held_ = 0, diverged_at_ = -1;
+    std::optional<Tiles> inside_;  // at step_, if that is inside a block
+    std::vector<T> x_, y_;
+    std::vector<double> h_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, Index first, SamplerPtr sampler,
+                              std::uint64_t seed, SgdParams params) {
+    require(params.batch > 0, "batch", "must be > 0", params.batch);
+    require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
+    require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
+    require_rows(network, start, sampler->dimension(), "start");
+    return with_tile_width<T>(start.rows, [&](auto width) -> std::unique_ptr<Sgd> {
+        return std::make_unique<SgdRun<T, width()>>(network, start, first, std::move(sampler), seed,
+                                                    std::move(params));
+    });
+}
+
+template std::unique_ptr<Sgd> make_sgd<double>(const Network&, ConstMat, Index, SamplerPtr, std::uint64_t,
+                                               SgdParams);
+template std::unique_ptr<Sgd> make_sgd<float>(const Network&, ConstMat, Index, SamplerPtr, std::uint64_t,
+                                              SgdParams);
+
+}  // namespace mfcore
