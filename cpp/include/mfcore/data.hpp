@@ -62,8 +62,8 @@ SamplerPtr anisotropic_gaussians(Index d, Index s0, double delta);
 SamplerPtr anisotropic_gaussians(ConstMat basis, double delta);
 /// y = phi(Pi x) + noise g. Pi: the rows of `directions` (P, d), copied, or the first P coordinates if empty.
 SamplerPtr multi_index(Inputs inputs, Index d, Link link, ConstMat directions = {}, double noise = 0);
-/// y = <w, x> + noise g, x = A g' with A = `root` (d, d) symmetric, or the identity if empty; both are
-/// copied.
+/// y = <w, x> + noise g, x = A g' with A = `root`: (d, d) symmetric, (1, 1) for a multiple of the identity,
+/// or empty for the identity. Both are copied.
 SamplerPtr linear(Index d, const double* w, ConstMat root = {}, double noise = 0);
 /// The 2^d points of the hypercube with y = phi(Pi x): coordinate j of node k is -1 if bit j of k is set.
 SamplerPtr cube_nodes(Index d, Link link, ConstMat directions = {});
