@@ -123,7 +123,10 @@ class DataLaw:
 
     def _arguments(self) -> dict[str, Any]:
         """The arguments this law was made of, in canonical form."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}  # type: ignore[arg-type]
+        return {f.name: getattr(self, f.name) for f in self._fields() if f.init}
+
+    def _fields(self) -> tuple[dataclasses.Field[Any], ...]:
+        return dataclasses.fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
 
     def _to_config(self) -> dict[str, Any]:
         """Numbers, strings, lists and dicts only; read back by `from_config`."""
@@ -131,16 +134,16 @@ class DataLaw:
         return {"kind": type(self).__name__, **given}
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
+        if not isinstance(other, DataLaw) or type(other) is not type(self):
             return NotImplemented
-        mine, theirs = self._arguments(), other._arguments()  # type: ignore[attr-defined]
+        mine, theirs = self._arguments(), other._arguments()
         return all(_same(mine[name], theirs[name]) for name in mine)
 
     def __hash__(self) -> int:
         return hash((type(self), self.d))
 
     def __repr__(self) -> str:
-        defaults = {f.name: f.default for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        defaults = {f.name: f.default for f in self._fields()}
         shown = [
             f"{name}={_show(value)}"
             for name, value in self._arguments().items()
@@ -150,7 +153,7 @@ class DataLaw:
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickles and copies carry the fields alone: compiled samplers are made anew where they are needed.
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {f.name: getattr(self, f.name) for f in self._fields()}
 
 
 def set_field(law: DataLaw, name: str, value: Any) -> None:

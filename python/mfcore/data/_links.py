@@ -110,7 +110,8 @@ def hermite_coefficients(link: LinkFunction, p: int) -> Terms | None:
     """Hermite coefficients of φ if it is a polynomial of degree <= 30 in at most three variables, else None.
 
     The coefficients E φ(G) h_α(G) come from a Gauss–Hermite rule that is exact for such polynomials; φ counts
-    as one if on the nodes of another rule the expansion misses it by at most 1e-12 of its L² norm.
+    as one if on the nodes of another rule the expansion misses it by at most 1e-12 of its L² norm. Some other
+    functions pass, such as sin(z): for expectations of this accuracy they are polynomials.
     """
     if p > MAX_COORDINATES:
         return None
