@@ -1,0 +1,25 @@
+"""Data laws P(x, y): what the network is trained on.
+
+Every law draws samples by number (`draw`), and tells what it knows in closed form (`target_power`,
+`noise_power`). ``d=math.inf`` is allowed where a reduction to a few coordinates exists.
+"""
+
+from ._config import from_config
+from ._finite import Dataset, Stream
+from ._gaussians import AnisotropicGaussians, IsotropicGaussians
+from ._law import DataLaw
+from ._multi_index import MultiIndex, Staircase
+from ._regression import Linear, Teacher
+
+__all__ = [
+    "AnisotropicGaussians",
+    "DataLaw",
+    "Dataset",
+    "IsotropicGaussians",
+    "Linear",
+    "MultiIndex",
+    "Staircase",
+    "Stream",
+    "Teacher",
+    "from_config",
+]

@@ -1,0 +1,195 @@
+"""Labels that depend on a few directions of the input: multi-index models and staircases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import _check, _core
+from .._check import FloatArray
+from .._parts import GaussianPart, HermiteLabel
+from . import _links
+from ._law import DataLaw, check_orthonormal, dimension, own_array, set_field
+
+INPUTS = ("gaussian", "hypercube", "sphere")
+MAX_ENUMERATED = 16  # hypercubes up to 2^16 points count as finite laws
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultiIndex(DataLaw):
+    """y = φ(Πx) + noise·g, where Π projects x on P orthonormal directions.
+
+    Inputs are N(0, I_d) (``"gaussian"``), uniform on {−1, 1}^d (``"hypercube"``) or uniform on the sphere of
+    radius √d (``"sphere"``): in each case coordinates have mean 0 and variance 1.
+
+    Args:
+        d: Dimension; ``math.inf`` (with a count of directions) for the limit in high dimension.
+        link: φ, as one of
+
+            - a vectorised callable from z of shape (n, P) to (n,);
+            - for Gaussian inputs the coefficients in orthonormal Hermite polynomials h_k = He_k/√k!: a
+              sequence c_0, c_1, … if P = 1, or a dict from tuples of P degrees, φ = Σ c_α Π_j h_{α_j}(z_j);
+            - for the sphere the same polynomials (which are not orthonormal there);
+            - for the hypercube Fourier coefficients: a dict from tuples of coordinates of z (counted from 0),
+              φ = Σ c_S Π_{j∈S} z_j.
+        directions: P for the first P coordinates, or orthonormal *rows* of shape (P, d).
+        inputs: ``"gaussian"``, ``"hypercube"`` or ``"sphere"``.
+        noise: Standard deviation τ of the label noise.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.data.MultiIndex(10, {(1, 0): 1.0, (0, 2): 0.5}, directions=2)
+        >>> law
+        MultiIndex(d=10, link={(1, 0): 1.0, (0, 2): 0.5}, directions=2)
+        >>> law.target_power()
+        1.25
+    """
+
+    d: float
+    link: Any
+    directions: int | FloatArray
+    inputs: str = "gaussian"
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        set_field(self, "d", dimension(self.d, infinite=True))
+        _check.choice(self.inputs, "inputs", INPUTS)
+        set_field(self, "noise", _check.number(self.noise, "noise", at_least=0))
+        set_field(self, "directions", self._checked_directions())
+        set_field(self, "link", _links.canonical(self.link, self.P, self.inputs))
+
+    @property
+    def P(self) -> int:
+        """Number of directions the label depends on.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> mf.data.Staircase(8, [(0,), (0, 2)]).P
+            3
+        """
+        return len(self.directions) if isinstance(self.directions, np.ndarray) else int(self.directions)
+
+    def target_power(self) -> float | None:
+        """E y², noise included, by Parseval where the link has known coefficients; otherwise None.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> mf.data.MultiIndex(8, {(0,): 1.0, (0, 1): 2.0}, 2, inputs="hypercube").target_power()
+            5.0
+        """
+        terms: Mapping[tuple[int, ...], float] | None = None
+        if self.inputs == "gaussian":
+            terms = self._hermite
+        elif self.inputs == "hypercube" and isinstance(self.directions, int):
+            if callable(self.link):
+                return self._enumerated_power()
+            terms = self.link
+        if terms is None:
+            return None
+        return sum(c * c for c in terms.values()) + self.noise_power()
+
+    def _enumerated_power(self) -> float | None:
+        if self.P > MAX_ENUMERATED:
+            return None
+        _, y = _core.cube_nodes(self.P, self._link).draw(0, 0, 2**self.P)
+        return float(y @ y) / len(y) + self.noise_power()
+
+    def _checked_directions(self) -> int | FloatArray:
+        if np.ndim(self.directions) == 0:
+            p = _check.integer(self.directions, "directions", at_least=1)
+            if p > self.d:
+                raise ValueError(f"directions must be <= d = {self.d}, got {p}")
+            return p
+        if math.isinf(self.d):
+            raise ValueError("directions must be a count when d=inf, got an array")
+        rows = own_array(self.directions, "directions", (None, int(self.d)))
+        check_orthonormal(rows, "directions", "rows")
+        return rows
+
+    @cached_property
+    def _link(self) -> _core.Link:
+        """φ as a compiled function of z, shape (n, P) to (n,), noise left out."""
+        return _links.compile_link(self.link, self.P, self.inputs)
+
+    @cached_property
+    def _hermite(self) -> Mapping[tuple[int, ...], float] | None:
+        """Hermite coefficients of φ if it is a polynomial."""
+        if callable(self.link):
+            return _links.hermite_coefficients(self.link, self.P)
+        return self.link  # type: ignore[no-any-return]
+
+    @property
+    def _rows(self) -> FloatArray | None:
+        return self.directions if isinstance(self.directions, np.ndarray) else None
+
+    def _make_sampler(self, d: int) -> _core.Sampler:
+        return _core.multi_index(self.inputs, d, self._link, self._rows, self.noise)
+
+    @cached_property
+    def _node_sampler(self) -> _core.Sampler | None:
+        if self.inputs != "hypercube" or self.d > MAX_ENUMERATED:
+            return None
+        return _core.cube_nodes(int(self.d), self._link, self._rows)
+
+    def _parts(self) -> list[GaussianPart] | None:
+        if self.inputs != "gaussian" or math.isinf(self.d) or self._hermite is None:
+            return None
+        rows = np.eye(self.P, int(self.d)) if self._rows is None else self._rows
+        return [GaussianPart(1.0, lambda w: w, HermiteLabel(rows, self._hermite), self.noise)]
+
+
+Monomials = Sequence[tuple[int, ...]] | Mapping[tuple[int, ...], float]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Staircase(MultiIndex):
+    """y = Σ_S c_S Π_{j∈S} x_j with x uniform on the hypercube {−1, 1}^d.
+
+    A `MultiIndex` on the hypercube, whose directions are the coordinates up to the largest that occurs.
+
+    Args:
+        d: Dimension; ``math.inf`` for the limit in high dimension.
+        monomials: Tuples of coordinates counted from 0, such as ``[(0,), (0, 1)]`` for x_0 + x_0·x_1, or a
+            dict from such tuples to coefficients c_S.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.data.Staircase(30, [(0,), (0, 1), (0, 1, 2)])
+        >>> law.P, law.target_power()
+        (3, 3.0)
+    """
+
+    link: Any = field(init=False)
+    directions: int = field(init=False)
+    inputs: str = field(init=False, default="hypercube")
+    noise: float = field(init=False, default=0.0)
+    monomials: Monomials
+
+    def __post_init__(self) -> None:
+        set_field(self, "monomials", _monomials(self.monomials))
+        set_field(self, "link", self.monomials)
+        set_field(self, "directions", 1 + max(j for key in self.monomials for j in key))
+        super().__post_init__()
+
+
+def _monomials(given: Any) -> dict[tuple[int, ...], float]:
+    if isinstance(given, Mapping):
+        pairs = [(key, _check.number(c, f"monomials[{key!r}]")) for key, c in given.items()]
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        pairs = [(key, 1.0) for key in given]
+    else:
+        raise TypeError(f"monomials must be a sequence of tuples or a dict, got {given!r}")
+    terms: dict[tuple[int, ...], float] = {}
+    for key, c in pairs:
+        clean = _links.fourier_key(key, None, "monomials")
+        if clean in terms:
+            raise ValueError(f"monomials must name every monomial once, got {clean} twice")
+        terms[clean] = c
+    if not any(terms):
+        raise ValueError(f"monomials must hold one with a coordinate, got {given!r}")
+    return terms

@@ -1,0 +1,139 @@
+"""Labels of a teacher: a two-layer network or a linear function of Gaussian inputs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import _check, _core
+from .._check import FloatArray
+from .._parts import GaussianPart, HermiteLabel, NetworkLabel
+from ..network import Network
+from ._law import DataLaw, own_array, set_field
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Teacher(DataLaw):
+    """x ~ N(0, I_d), y = (1/m) Σ_j σ*(x; θ_j): the labels come from a network with m neurons.
+
+    Args:
+        network: The teacher's `Network`.
+        theta: Its parameters, rows [a, b, w…] as `network` lays them out, shape (m, D). d follows from D.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.data.Teacher(mf.Network(mf.activations.relu), theta=[[1.0, 0.0], [0.0, -2.0]])
+        >>> law.d
+        2
+    """
+
+    network: Network
+    theta: FloatArray
+    d: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.network, Network):
+            raise TypeError(f"network must be a Network, got {self.network!r}")
+        theta = own_array(self.theta, "theta", (None, None))
+        d = theta.shape[1] - self.network.row(0)
+        if d < 1:
+            raise ValueError(f"theta must have at least {self.network.row(1)} columns, got {theta.shape[1]}")
+        set_field(self, "theta", theta)
+        set_field(self, "d", d)
+
+    def _make_sampler(self, d: int) -> _core.Sampler:
+        link = _core.network_link(self.network._core, self.theta, d)
+        return _core.multi_index("gaussian", d, link)
+
+    def _parts(self) -> list[GaussianPart]:
+        return [GaussianPart(1.0, lambda w: w, NetworkLabel(self.network, self.theta))]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Linear(DataLaw):
+    """y = ⟨w, x⟩ + noise·g, x ~ N(0, cov).
+
+    Args:
+        w: Coefficients, shape (d,).
+        cov: Covariance of x: symmetric positive definite (d, d), a number > 0 for a multiple of the identity,
+            or None for the identity.
+        noise: Standard deviation τ of the label noise.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.data.Linear([3.0, 4.0], cov=2.0, noise=1.0).target_power()
+        51.0
+    """
+
+    w: FloatArray
+    cov: float | FloatArray | None = None
+    noise: float = 0.0
+    d: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        set_field(self, "w", own_array(self.w, "w", (None,)))
+        set_field(self, "d", len(self.w))
+        set_field(self, "noise", _check.number(self.noise, "noise", at_least=0))
+        if self.cov is not None:
+            set_field(self, "cov", _covariance(self.cov, self.d))
+
+    def target_power(self) -> float:
+        """E y² = ⟨w, cov·w⟩ + τ².
+
+        Examples:
+            >>> import mfcore as mf
+            >>> mf.data.Linear([3.0, 4.0]).target_power()
+            25.0
+        """
+        w = self.w
+        if isinstance(self.cov, np.ndarray):
+            return float(w @ self.cov @ w) + self.noise_power()
+        return float(w @ w) * (1.0 if self.cov is None else self.cov) + self.noise_power()
+
+    @cached_property
+    def _root(self) -> FloatArray | None:
+        """The symmetric root of `cov`: (d, d), (1, 1) for a multiple of the identity, or None for it."""
+        if self.cov is None:
+            return None
+        if not isinstance(self.cov, np.ndarray):
+            return np.array([[math.sqrt(self.cov)]])
+        eigenvalues, vectors = np.linalg.eigh(self.cov)
+        root = (vectors * np.sqrt(eigenvalues)) @ vectors.T
+        return np.asarray(0.5 * (root + root.T))
+
+    def _pull_back(self, w: FloatArray) -> FloatArray:
+        """Rows w to rows A w, A the symmetric root."""
+        if self._root is None:
+            return w
+        return np.asarray(w @ self._root if isinstance(self.cov, np.ndarray) else w * self._root[0, 0])
+
+    def _make_sampler(self, d: int) -> _core.Sampler:
+        return _core.linear_law(self.w, self._root, self.noise)
+
+    def _parts(self) -> list[GaussianPart]:
+        # y = <w, A g> = |A w| h_1(<e, g>), e the direction of A w (any unit vector if w = 0).
+        pulled = self._pull_back(self.w[None])
+        size = float(np.linalg.norm(pulled))
+        direction = pulled / size if size > 0 else np.eye(1, self.d)
+        label = HermiteLabel(direction, {(1,): size})
+        return [GaussianPart(1.0, self._pull_back, label, self.noise)]
+
+
+def _covariance(value: Any, d: int) -> float | FloatArray:
+    if np.ndim(value) == 0:
+        return _check.number(value, "cov", above=0)
+    cov = own_array(value, "cov", (d, d))
+    gap = np.abs(cov - cov.T)
+    if gap.max() > 1e-12 * np.abs(cov).max():
+        i, j = map(int, np.unravel_index(gap.argmax(), gap.shape))
+        raise ValueError(
+            f"cov must be symmetric, got {cov[i, j]} at [{i}, {j}] and {cov[j, i]} at [{j}, {i}]"
+        )
+    smallest = float(np.linalg.eigvalsh(cov)[0])
+    if not smallest > 0:
+        raise ValueError(f"cov must be positive definite, got smallest eigenvalue {smallest:.6g}")
+    return cov
