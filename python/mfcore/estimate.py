@@ -86,7 +86,7 @@ def estimate(
     result = _core.estimate(
         model.network._core,
         rows,
-        model.data._sampler,
+        model.data._iid_sampler,
         seed_of(rng),
         count,
         chunk=size,

@@ -77,7 +77,7 @@ class MonteCarlo:
 
     def evaluator(self, model: Model, threads: int = 0) -> Evaluator:
         """The expectations of `model` under this rule."""
-        return Nodes(model.network, model.data._sampler, self.seed, self.samples, 0.0, threads)
+        return Nodes(model.network, model.data._iid_sampler, self.seed, self.samples, 0.0, threads)
 
 
 Expectation = Exact | MonteCarlo
