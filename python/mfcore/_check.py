@@ -7,14 +7,13 @@ import math
 import numbers
 import reprlib
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Float = np.float64
 FloatArray = npt.NDArray[np.float64]
-T = TypeVar("T")
 
 
 def shown(value: Any) -> str:
@@ -99,14 +98,13 @@ def did_you_mean(value: Any, options: Iterable[str]) -> str:
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
-def instance(value: Any, name: str, kind: type[T], what: str) -> T:
-    """`value` if it is a `kind`; `what` says in words where such a thing comes from."""
+def instance(value: Any, name: str, kind: type[Any], what: str) -> None:
+    """Refuse `value` unless it is a `kind`; `what` says in words where such a thing comes from."""
     if not isinstance(value, kind):
         hint = (
             f"; call it: {value.__name__}(...)" if isinstance(value, type) and issubclass(value, kind) else ""
         )
         raise TypeError(f"{name} must be {what}, got {shown(value)}{hint}")
-    return value
 
 
 def array(
