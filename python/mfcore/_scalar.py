@@ -14,7 +14,14 @@ from ._registry import configurable
 
 
 class ScalarLaw(ABC):
-    """A law of one real number."""
+    """A law of one real number. Base class of `Normal`, `Uniform` and `Constant`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.init.Uniform(0, 2)
+        >>> law.mean, law.quantile(0.25).item(), law.cdf(0.5).item()
+        (1.0, 0.5, 0.25)
+    """
 
     @property
     @abstractmethod

@@ -69,7 +69,7 @@ def general(
     temperature_inverse: float | None = None,
     ridge: float = 0.0,
 ) -> Canonical:
-    """θ ← (1 − decay·λs)θ + drift·s(y − f)∇σ* + √(noise·s/β) g, for a rule that has no function of its own.
+    """θ ← (1 − decay·λs)θ + drift·s(y − f)∇σ* + √(noise·s/β) g: any other rule.
 
     Args:
         step: s.
@@ -152,7 +152,7 @@ def mmm19(
 
 
 def cargese(step: float, *, temperature: float = 0.0, noise: str = "recursion") -> Canonical:
-    """Montanari's Cargèse lecture (2018): θ ← θ + 2s(y − f)∇σ* + √(2Ts) g with s = ε/2, PDE on the clock kε.
+    """Montanari's Cargèse lecture (2018): θ ← θ + 2s(y − f)∇σ* + √(2Ts) g, s = ε/2, clock kε.
 
     Args:
         step: The printed ε = 2s: canonical already.
@@ -230,7 +230,7 @@ def ito(noise: float, *, step: float | None = None, ridge: float = 0.0) -> Canon
 def nws22(
     step: float, *, temperature: float = 0.0, ridge: float = 0.0, loss: str = "half-square"
 ) -> Canonical:
-    """Nitanda, Wu, Suzuki (2022): θ ← θ − η∇(δF/δq) + √(2λη) g, F = Eℓ(f, y) + λ'E|θ|² + λ∫q log q.
+    """Nitanda, Wu, Suzuki (2022): θ ← θ − η∇(δF/δq) + √(2λη) g, F = Eℓ + λ'E|θ|² + λ∫q log q.
 
     Args:
         step: η.
@@ -250,7 +250,7 @@ def nws22(
 
 
 def gradient_descent(step: float, *, neurons: int, weight_decay: float = 0.0) -> Canonical:
-    """θ ← θ − η∇L − η·weight_decay·θ, L = E(y − f_N)² differentiated in all parameters of the N neurons.
+    """θ ← θ − η∇L − η·weight_decay·θ, L = E(y − f_N)² as a function of all N neurons.
 
     Since ∇_{θ_i}L = (2/N)∇Ψ, one step is canonical of size 2η/N.
 

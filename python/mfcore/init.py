@@ -40,7 +40,14 @@ _STEP = {"a": 0, "b": 1, "w": 2}  # each block of the row has a stream of its ow
 
 
 class InitialLaw(ABC):
-    """A law ρ₀ of rows [a, b, w…]."""
+    """A law ρ₀ of rows [a, b, w…]. Base class of all initial laws.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> net = mf.Network(mf.activations.relu, output="trained")
+        >>> mf.init.Gaussian(0.1).parts(net)
+        Product(a=Normal(mean=0.0, std=0.1), b=None, w=Normal(mean=0.0, std=0.1))
+    """
 
     @abstractmethod
     def parts(self, network: Network) -> Product:
@@ -188,11 +195,11 @@ class Sphere(InitialLaw):
 @configurable
 @dataclass(frozen=True, kw_only=True)
 class Product(InitialLaw):
-    """Independent laws of the blocks a, b and w of a row; a and b exactly where the network stores them.
+    """Independent laws of the blocks a, b and w of a row.
 
     Args:
-        a: A scalar law: `Normal`, `Uniform` or `Constant`.
-        b: A scalar law.
+        a: A scalar law, `Normal`, `Uniform` or `Constant`, if and only if the network stores a.
+        b: A scalar law, if and only if the network has a bias.
         w: `Radial`, `Sphere`, or a scalar law that every coordinate of w follows independently.
 
     Examples:

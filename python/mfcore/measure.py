@@ -129,7 +129,13 @@ class Density:
 
 
 def as_points(points: Any, name: str, row: int | None = None) -> FloatArray:
-    """`points` as an array (N, row). One-dimensional input is one point, or N points if row is 1 or None."""
+    """`points` as an array (N, row). One-dimensional input is one point, or N points if row is 1 or None.
+
+    Examples:
+        >>> from mfcore.measure import as_points
+        >>> as_points([1.0, 2.0, 3.0], "theta", row=3).shape, as_points([1.0, 2.0, 3.0], "z", row=1).shape
+        ((1, 3), (3, 1))
+    """
     array = _check.array(points, name)
     if array.ndim == 1 and row in (None, 1):
         array = array[:, np.newaxis]
@@ -148,6 +154,13 @@ def as_measure(measure: Any, name: str, row: int) -> tuple[FloatArray, FloatArra
         measure: A `Cloud`, a `Density`, or an array of points of equal mass.
         name: What messages call it.
         row: Length of a point: of a neuron's row, or the number of reduced coordinates.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> from mfcore.measure import as_measure
+        >>> points, weights = as_measure(mf.Density(edges=[0, 1, 2], mass=[0.25, 0.75]), "rho", row=1)
+        >>> points.tolist(), weights.tolist()
+        ([[0.5], [1.5]], [0.25, 0.75])
     """
     if isinstance(measure, Density):
         measure = measure.as_cloud()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _check
 from . import data as data_laws
 from ._registry import configurable, configurable_module
-from .data import Law
+from .data import DataLaw
 from .init import InitialLaw
 from .network import Network
 
@@ -51,7 +51,7 @@ class Model:
         0.1
     """
 
-    data: Law
+    data: DataLaw
     network: Network
     init: InitialLaw | None = None
     _: KW_ONLY
@@ -60,7 +60,7 @@ class Model:
     rates: Mapping[str, float] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        _check.instance(self.data, "data", Law, "a data law from mfcore.data")
+        _check.instance(self.data, "data", DataLaw, "a data law from mfcore.data")
         _check.instance(self.network, "network", Network, "an mf.Network")
         if self.init is not None:
             _check.instance(self.init, "init", InitialLaw, "an initial law from mfcore.init")
