@@ -90,7 +90,7 @@ def from_config(value: Any, where: str = "") -> Any:
     if "kind" not in value:
         return {key: from_config(entry, _join(where, key)) for key, entry in value.items()}
     kind = value["kind"]
-    if kind in _CLASSES:
+    if isinstance(kind, str) and kind in _CLASSES:
         return _build(_CLASSES[kind], value, where)
     for module in _MODULES:
         if kind in public_names(module):
