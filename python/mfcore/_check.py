@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,17 @@ import numpy.typing as npt
 
 Float = np.float64
 FloatArray = npt.NDArray[np.float64]
+
+
+def shown(value: Any) -> str:
+    """`value` as messages quote it: one short line, NumPy scalars as plain numbers."""
+    if isinstance(value, np.generic):
+        return str(value)
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    brief = reprlib.Repr()
+    brief.maxother = brief.maxstring = 80
+    return " ".join(brief.repr(value).split())
 
 
 def number(
@@ -25,36 +37,37 @@ def number(
     at_most: float = math.inf,
     finite: bool = True,
 ) -> float:
-    """`value` as a float within the bounds given."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number | np.ndarray):
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    if np.iscomplexobj(value) or np.ndim(value) != 0:
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    x = float(value)
-    rules = []
-    if finite:
-        rules.append((math.isfinite(x), "finite"))
-    elif math.isnan(x):
-        rules.append((False, "a number"))
-    rules += [
-        (x > above, f"> {above:g}"),
-        (x >= at_least, f">= {at_least:g}"),
-        (x < below, f"< {below:g}"),
-        (x <= at_most, f"<= {at_most:g}"),
+    """`value` as a float within the bounds given. NaN never passes; infinities only with finite=False."""
+    if not _is_real(value):
+        raise TypeError(f"{name} must be a real number, got {shown(value)}")
+    try:
+        x = float(value)
+    except OverflowError:  # an integer beyond the range of a float
+        x = math.inf if value > 0 else -math.inf
+    bounds = [
+        (x > above, above, ">"),
+        (x >= at_least, at_least, ">="),
+        (x < below, below, "<"),
+        (x <= at_most, at_most, "<="),
     ]
-    shown = [text for ok, text in rules if not ok or "inf" not in text]
-    if not all(ok for ok, _ in rules):
-        raise ValueError(f"{name} must be {' and '.join(shown)}, got {value!r}")
-    return x
+    rules = [f"{sign} {bound:g}" for _, bound, sign in bounds if math.isfinite(bound)]
+    if math.isnan(x) or (finite and math.isinf(x)):
+        rules.insert(0, "finite" if finite else "a number")
+    elif all(ok for ok, bound, _ in bounds if math.isfinite(bound)):
+        return x
+    raise ValueError(f"{name} must be {' and '.join(rules)}, got {shown(value)}")
 
 
 def integer(value: Any, name: str, *, at_least: int | None = None, at_most: int | None = None) -> int:
     """`value` as an int within the bounds given; whole floats such as 3.0 are accepted."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if not float(value).is_integer():
-        raise ValueError(f"{name} must be an integer, got {value!r}")
-    n = int(value)
+    if not _is_real(value):
+        raise TypeError(f"{name} must be an integer, got {shown(value)}")
+    try:
+        n = int(value)
+    except (OverflowError, ValueError):  # infinite, not a number
+        n = None
+    if n is None or n != value:
+        raise ValueError(f"{name} must be an integer, got {shown(value)}")
     if at_least is not None and n < at_least:
         raise ValueError(f"{name} must be >= {at_least}, got {n}")
     if at_most is not None and n > at_most:
@@ -62,14 +75,36 @@ def integer(value: Any, name: str, *, at_least: int | None = None, at_most: int 
     return n
 
 
+def boolean(value: Any, name: str) -> bool:
+    """`value` if it is True or False; numbers and strings are refused."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
 def choice(value: Any, name: str, options: Iterable[str]) -> str:
     """`value` if it is one of `options`; the message proposes the closest one."""
     options = list(options)
     if isinstance(value, str) and value in options:
-        return value
-    close = difflib.get_close_matches(str(value), options, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}{hint}")
+        return str(value)
+    listed = ", ".join(map(repr, options))
+    raise ValueError(f"{name} must be one of {listed}, got {shown(value)}{did_you_mean(value, options)}")
+
+
+def did_you_mean(value: Any, options: Iterable[str]) -> str:
+    """The end of a message that proposes the option closest to `value`, or nothing."""
+    by_lower = {option.lower(): option for option in options}
+    close = difflib.get_close_matches(str(value).lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def instance(value: Any, name: str, kind: type[Any], what: str) -> None:
+    """Refuse `value` unless it is a `kind`; `what` says in words where such a thing comes from."""
+    if not isinstance(value, kind):
+        hint = (
+            f"; call it: {value.__name__}(...)" if isinstance(value, type) and issubclass(value, kind) else ""
+        )
+        raise TypeError(f"{name} must be {what}, got {shown(value)}{hint}")
 
 
 def array(
@@ -77,16 +112,13 @@ def array(
 ) -> FloatArray:
     """`value` as a C-contiguous float64 array, the caller's own memory where its layout allows.
 
-    `shape` gives the expected extents, None for a free one. NaN and infinities are refused.
+    `shape` gives the expected extents, None for a free one. NaN and infinities are refused, and so are masked
+    entries: there is no number to use in their place.
     """
-    if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
-        value = np.from_dlpack(value)
-    try:
-        raw = np.asarray(value)
-    except ValueError as error:  # ragged nested lists
-        raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
+    raw = _as_numpy(value, name)
     if raw.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must hold real numbers, got dtype {raw.dtype}")
+        what = f"dtype {raw.dtype}" if raw.dtype != object else _objects(value, raw)
+        raise TypeError(f"{name} must hold real numbers, got {what}")
     if shape is not None:
         fits = raw.ndim == len(shape) and all(
             want in (None, have) for want, have in zip(shape, raw.shape, strict=True)
@@ -96,24 +128,62 @@ def array(
             raise ValueError(f"{name} must have shape ({want}), got {raw.shape}")
     if raw.size == 0 and not empty:
         raise ValueError(f"{name} must not be empty, got shape {raw.shape}")
-    out = np.ascontiguousarray(raw, dtype=np.float64)
-    if raw.ndim == 0:
-        out = out.reshape(())
-    if not np.isfinite(out).all():
-        bad = np.argwhere(~np.isfinite(out))[0]
-        at = ", ".join(map(str, bad))
-        raise ValueError(f"{name} must be finite, got {out[tuple(bad)]} at [{at}]")
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, which is refused below
+        out = np.require(raw, np.float64, ["C", "A"])
+    good = np.isfinite(out)
+    if not good.all():
+        bad = tuple(int(i) for i in np.argwhere(~good)[0])
+        at = f" at [{', '.join(map(str, bad))}]" if bad else ""
+        raise ValueError(f"{name} must be finite, got {shown(raw[bad])}{at}")
     return out
 
 
 def output(out: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
     """Check an array the caller wants the result in: float64, C-contiguous, writable, of this shape."""
-    if not isinstance(out, np.ndarray) or out.dtype != np.float64:
-        kind = getattr(out, "dtype", type(out).__name__)
+    masked = isinstance(out, np.ma.MaskedArray)
+    if not isinstance(out, np.ndarray) or masked or out.dtype != np.float64:
+        kind = "a masked array" if masked else getattr(out, "dtype", type(out).__name__)
         raise TypeError(f"{name} must be a float64 NumPy array, got {kind}")
     if out.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {out.shape}")
-    if not (out.flags.c_contiguous and out.flags.writeable):
-        flags = f"c_contiguous={out.flags.c_contiguous}, writeable={out.flags.writeable}"
-        raise ValueError(f"{name} must be C-contiguous and writable, got {flags}")
+    if not (out.flags.carray and out.flags.writeable):
+        names = ("c_contiguous", "writeable", "aligned")
+        flags = ", ".join(f"{flag}={getattr(out.flags, flag)}" for flag in names)
+        raise ValueError(f"{name} must be C-contiguous, aligned and writable, got {flags}")
     return out
+
+
+def _is_real(value: Any) -> bool:
+    """Whether `value` is one real number: not a truth value, a string, a masked entry or a longer array."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "fiu" and not isinstance(value, np.ma.MaskedArray)
+    return isinstance(value, numbers.Real | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            raise ValueError(
+                f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them"
+            )
+        return np.asarray(value.data)
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray | np.generic):
+        try:
+            return np.from_dlpack(value)
+        except (
+            BufferError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:  # another device, gradients on, ...
+            raise TypeError(f"{name} must be an array that NumPy can share: {error}") from None
+    try:
+        return np.asarray(value)
+    except ValueError as error:  # ragged nested lists
+        raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
+
+
+def _objects(value: Any, raw: npt.NDArray[Any]) -> str:
+    """In words, what NumPy could only store as objects."""
+    odd = value if raw.ndim == 0 else next((item for item in raw.flat if not _is_real(item)), raw.flat[0])
+    return shown(odd) + ("" if raw.ndim == 0 else " among its entries")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from . import _check, _core
+from . import _check, _core, _registry, activations
 from .activations import Activation
 
+_registry.configurable_module(activations)
 
+
+@_registry.configurable
 @dataclass(frozen=True)
 class Network:
     """A two-layer network f(x) = ∫ σ*(x; θ) ρ(dθ), σ*(x; θ) = a·σ(⟨w, x⟩ + b).
@@ -26,6 +31,8 @@ class Network:
         >>> net = mf.Network(mf.activations.relu, output="trained")
         >>> net.row(d=3)
         4
+        >>> net.layout, net.trained
+        ('a, w…', ('a', 'w'))
     """
 
     activation: Activation
@@ -34,12 +41,11 @@ class Network:
     sphere: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.activation, Activation):
-            raise TypeError(f"activation must come from mfcore.activations, got {self.activation!r}")
+        what = "an activation from mfcore.activations"
+        _check.instance(self.activation, "activation", Activation, what)
         _check.choice(self.output, "output", ("one", "fixed", "trained"))
         _check.choice(self.bias, "bias", ("none", "trained"))
-        if not isinstance(self.sphere, bool):
-            raise TypeError(f"sphere must be True or False, got {self.sphere!r}")
+        object.__setattr__(self, "sphere", _check.boolean(self.sphere, "sphere"))
 
     @property
     def has_a(self) -> bool:
@@ -51,10 +57,52 @@ class Network:
         """Whether a row stores the bias b."""
         return self.bias != "none"
 
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The blocks that move, in the order of the row: those of a, b and w."""
+        moving = {"a": self.output == "trained", "b": self.has_b, "w": True}
+        return tuple(block for block, moves in moving.items() if moves)
+
+    @property
+    def layout(self) -> str:
+        """The row in words, such as ``a, b, w…``."""
+        return "a, " * self.has_a + "b, " * self.has_b + "w…"
+
     def row(self, d: int) -> int:
         """Length D of a row of parameters for inputs in R^d."""
         return d + self.has_a + self.has_b
 
+    def blocks(self, d: int) -> dict[str, slice]:
+        """Which columns of a row each stored block occupies.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> mf.Network(mf.activations.relu, bias="trained").blocks(d=3)
+            {'b': slice(0, 1, None), 'w': slice(1, 4, None)}
+        """
+        sizes = {"a": int(self.has_a), "b": int(self.has_b), "w": d}
+        found, start = {}, 0
+        for block, size in sizes.items():
+            if size:
+                found[block] = slice(start, start + size)
+                start += size
+        return found
+
     @cached_property
     def _core(self) -> _core.Network:
         return _core.Network(self.activation._core, output=self.output, bias=self.bias, sphere=self.sphere)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is compiled is made again where it is unpickled.
+        return {name: value for name, value in self.__dict__.items() if name != "_core"}
+
+    def _to_config(self) -> dict[str, Any]:
+        return _registry.table_of(self)
+
+
+def from_config(table: Mapping[str, Any]) -> Network:
+    """The inverse of `Network._to_config`."""
+    network = _registry.from_config(dict(table))
+    if not isinstance(network, Network):
+        raise ValueError(f"a network must have the kind 'Network', got {table.get('kind')!r}")
+    return network

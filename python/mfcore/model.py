@@ -1,0 +1,122 @@
+"""The model: what is learned (data), by what (network), from where (init), under which forces."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import _check
+from . import data as data_laws
+from ._registry import configurable, configurable_module
+from .data import DataLaw
+from .init import InitialLaw
+from .network import Network
+
+if TYPE_CHECKING:
+    from .reduce import ReducedModel
+
+configurable_module(data_laws)
+
+
+@configurable
+@dataclass(frozen=True)
+class Model:
+    """A learning problem, the same for every rung of the ladder.
+
+    Neurons follow dθ = −∇Ψ_λ(θ; ρ) dt + √(2·temperature) dB with Ψ_λ = Ψ + ridge·|θ|²/2, the decay acting on
+    trained blocks only. Without noise and decay this descends the risk R(ρ) = E(y − f_ρ)².
+
+    Args:
+        data: The law P(x, y), from `mfcore.data`.
+        network: The neuron σ*(x; θ).
+        init: The law ρ₀ of the neurons, from `mfcore.init`. None: methods must be given their start.
+        ridge: λ ≥ 0.
+        temperature: 1/β ≥ 0.
+        rates: Speed of trained blocks relative to the clock, such as ``{"a": 10.0}``; 1 where left out.
+
+    Examples:
+        >>> import math, mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=320, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu, output="trained"),
+        ...     init=mf.init.Product(a=mf.init.Uniform(-1, 1), w=mf.init.Radial(0.4)),
+        ...     rates={"a": 2.0},
+        ... )
+        >>> model.d, model.row
+        (320, 321)
+        >>> model.replace(ridge=0.1).ridge
+        0.1
+    """
+
+    data: DataLaw
+    network: Network
+    init: InitialLaw | None = None
+    _: KW_ONLY
+    ridge: float = 0.0
+    temperature: float = 0.0
+    rates: Mapping[str, float] | None = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        _check.instance(self.data, "data", DataLaw, "a data law from mfcore.data")
+        _check.instance(self.network, "network", Network, "an mf.Network")
+        if self.init is not None:
+            _check.instance(self.init, "init", InitialLaw, "an initial law from mfcore.init")
+            self.init.check(self.network, self.data.d)
+        object.__setattr__(self, "ridge", _check.number(self.ridge, "ridge", at_least=0))
+        object.__setattr__(self, "temperature", _check.number(self.temperature, "temperature", at_least=0))
+        if self.rates is not None:
+            object.__setattr__(self, "rates", self._checked_rates(self.rates) or None)
+
+    @property
+    def d(self) -> float:
+        """Dimension of the inputs, that of the data; may be ``math.inf``."""
+        return self.data.d
+
+    @property
+    def row(self) -> int | None:
+        """Length D of a row [a, b, w…] of parameters; None when d = inf."""
+        return None if math.isinf(self.d) else self.network.row(int(self.d))
+
+    def reduce(self, **options: Any) -> ReducedModel:
+        """The model in the coordinates its symmetry leaves: see `mfcore.reduce`."""
+        from .reduce import reduce
+
+        return reduce(self, **options)
+
+    def replace(self, **changes: Any) -> Model:
+        """A copy with some fields changed, checked anew."""
+        known = [entry.name for entry in dataclasses.fields(self)]
+        for name in changes:
+            if name not in known:
+                hint = _check.did_you_mean(name, known)
+                raise TypeError(
+                    f"replace takes the fields of a model ({', '.join(known)}), got {name!r}{hint}"
+                )
+        return dataclasses.replace(self, **changes)
+
+    def _checked_rates(self, rates: Any) -> dict[str, float]:
+        _check.instance(rates, "rates", Mapping, 'a mapping such as {"a": 2.0}')
+        trained = self.network.trained
+        for block in rates:
+            if block not in trained:
+                why = "is fixed" if block == "a" and self.network.has_a else "does not exist"
+                raise ValueError(
+                    f"rates must name trained blocks ({', '.join(trained)}), got {block!r}, "
+                    f"which {why} in {self.network!r}"
+                )
+        return {block: _check.number(rate, f"rates[{block!r}]", above=0) for block, rate in rates.items()}
+
+    def __repr__(self) -> str:
+        shown = [f"data={self.data!r}", f"network={self.network!r}"]
+        for entry in dataclasses.fields(self)[2:]:
+            value = getattr(self, entry.name)
+            if value != entry.default:
+                shown.append(f"{entry.name}={value!r}")
+        return f"Model({', '.join(shown)})"
+
+    def __str__(self) -> str:
+        lines = [f"  {entry.name:<12} {getattr(self, entry.name)!r}" for entry in dataclasses.fields(self)]
+        return "\n".join(["Model", *lines])
