@@ -71,7 +71,7 @@ void bind_activation(py::module_& m) {
         "evaluate",
         [](const Activation& sigma, const py::array& z, int order, const py::object& out) -> py::array {
             require(order >= 0 && order <= 2, "order", "must be 0, 1 or 2", order);
-            if (z.dtype().is(py::dtype::of<float>())) return evaluated<float>(sigma, z, order, out);
+            if (z.dtype().equal(py::dtype::of<float>())) return evaluated<float>(sigma, z, order, out);
             return evaluated<double>(sigma, z, order, out);
         },
         py::arg("activation"), py::arg("z"), py::arg("order") = 0, py::arg("out") = py::none(),

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <sstream>
+#include <string>
 
 #include "base/simd_exp.hpp"
 #include "mfcore/errors.hpp"
@@ -64,25 +67,26 @@ template <class T>
 struct Gelu {
     MFCORE_INLINE Jet<T> operator()(Vec<T> t) const {
         const Vec<T> a = select<T>(abs<T>(t) > T(40), fill(T(40)), abs<T>(t));  // Phi(-40) is below 1e-300
-        const Vec<T> g = gauss<T>(a, T(0.5)), tail = g * mills<T>(a), density = T(0.3989422804014327) * g;
-        const Vec<T> below = select<T>(t < 0, tail, T(1) - tail);  // Phi(t)
-        return {select<T>(t > 0, t, Vec<T>{}) - a * tail, below + with_sign<T>(a, t) * density,
+        const Vec<T> g = gauss<T>(a, T(0.5)), m = mills<T>(a), density = T(0.3989422804014327) * g;
+        const Vec<T> tail = m * g, below = select<T>(t < 0, tail, T(1) - tail);  // Phi(-a), Phi(t)
+        return {select<T>(t > 0, t, Vec<T>{}) - (a * m) * g, below + with_sign<T>(a, t) * density,
                 density * (T(2) - a * a)};
     }
 };
 
-/// Pieces send every comparison with NaN to false, so NaN is put back.
+/// Comparisons with NaN are false and constants do not see it, so it is put back.
 template <class T>
-MFCORE_INLINE Jet<T> pieces(Vec<T> t, Vec<T> value, Vec<T> slope) {
+MFCORE_INLINE Jet<T> keep_nan(Vec<T> t, Jet<T> out) {
     const IntVec<T> number = t == t;
-    return {select<T>(number, value, t), select<T>(number, slope, t), select<T>(number, Vec<T>{}, t)};
+    return {select<T>(number, out.value, t), select<T>(number, out.slope, t),
+            select<T>(number, out.curvature, t)};
 }
 
 template <class T>
 struct Relu {
     MFCORE_INLINE Jet<T> operator()(Vec<T> t) const {
         const IntVec<T> on = t > 0;
-        return pieces<T>(t, select<T>(on, t, Vec<T>{}), select<T>(on, fill(T(1)), Vec<T>{}));
+        return keep_nan<T>(t, {select<T>(on, t, Vec<T>{}), select<T>(on, fill(T(1)), Vec<T>{}), Vec<T>{}});
     }
 };
 
@@ -106,7 +110,7 @@ struct PiecewiseLinear {
         }
         // A flat piece stays at its level also at infinity.
         const Vec<T> value = select<T>(slopes == 0, levels, slopes * (t - knots) + levels);
-        return pieces<T>(t, value, slopes);
+        return keep_nan<T>(t, {value, slopes, Vec<T>{}});
     }
 };
 
@@ -122,7 +126,7 @@ struct Polynomial {
             slope = slope * t + p;
             p = p * t + T(sigma.coefficients[k]);
         }
-        return {p, slope, half_curvature + half_curvature};
+        return keep_nan<T>(t, {p, slope, half_curvature + half_curvature});
     }
 };
 
@@ -155,7 +159,7 @@ struct Hermite {
             sum.slope = c * root(k) * previous + sum.slope;
             sum.curvature = c * root(k) * root(k - 1) * before + sum.curvature;
         }
-        return sum;
+        return keep_nan<T>(t, sum);
     }
 };
 
@@ -211,6 +215,13 @@ void require_finite(const std::vector<double>& values, const char* name) {
     for (double x : values) require(std::isfinite(x), name, "must be finite", x);
 }
 
+std::string list(const std::vector<double>& values) {
+    std::ostringstream text;
+    text.precision(17);
+    for (double x : values) text << (text.tellp() == 0 ? "[" : ", ") << x;
+    return values.empty() ? "[]" : text.str() + ']';
+}
+
 }  // namespace
 
 void Activation::validate() const {
@@ -219,19 +230,20 @@ void Activation::validate() const {
         require(std::isfinite(left_slope), "left_slope", "must be finite", left_slope);
         require_finite(knots, "knots");
         require_finite(jumps, "jumps");
-        require(jumps.size() == knots.size(), "jumps", "must be as many as knots", jumps.size());
-        for (std::size_t k = 1; k < knots.size(); ++k) {
-            require(knots[k - 1] < knots[k], "knots", "must be strictly increasing", knots[k]);
-        }
-        if (kind == Kind::linear) require(knots.empty(), "knots", "of linear must be empty", knots.size());
-        if (kind == Kind::relu) {
-            require(offset == 0, "offset", "of relu must be 0", offset);
-            require(left_slope == 0, "left_slope", "of relu must be 0", left_slope);
-            require(knots == std::vector{0.0}, "knots", "of relu must be one, 0", knots.size());
-            require(jumps == std::vector{1.0}, "jumps", "of relu must be one, 1", jumps.size());
-        }
-    } else if (kind == Kind::polynomial || kind == Kind::hermite) {
-        require(!coefficients.empty(), "coefficients", "must not be empty", coefficients.size());
+        require(jumps.size() == knots.size(), "jumps", "must be as many as knots", list(jumps));
+        const bool increasing = std::ranges::adjacent_find(knots, std::greater_equal{}) == knots.end();
+        require(increasing, "knots", "must be strictly increasing", list(knots));
+    }
+    if (kind == Kind::linear) require(knots.empty(), "knots", "of linear must be empty", list(knots));
+    if (kind == Kind::relu) {
+        require(offset == 0, "offset", "of relu must be 0", offset);
+        require(left_slope == 0, "left_slope", "of relu must be 0", left_slope);
+        require(knots == std::vector{0.0}, "knots", "of relu must be [0]", list(knots));
+        require(jumps == std::vector{1.0}, "jumps", "of relu must be [1]", list(jumps));
+    }
+    if (kind == Kind::piecewise_linear) require(!knots.empty(), "knots", "must not be empty", list(knots));
+    if (kind == Kind::polynomial || kind == Kind::hermite) {
+        require(!coefficients.empty(), "coefficients", "must not be empty", list(coefficients));
         require_finite(coefficients, "coefficients");
     }
 }

@@ -35,8 +35,8 @@ class Pieces:
 class Activation:
     """A function σ of one variable, applied entrywise, with its first two derivatives.
 
-    Calls take scalars and arrays of any shape. A scalar gives a float; float32 arrays give float32, everything
-    else is computed in float64. At a knot of a piecewise linear σ the derivative is the one from the left.
+    Calls take scalars and arrays of any shape. A scalar gives a float, float32 arrays give float32, and all
+    else gives float64. At a knot of a piecewise linear σ the derivative is the one from the left.
 
     Args:
         name: The kind of function, as in a configuration file.
