@@ -1,36 +1,82 @@
 #include "mfcore/activation.hpp"
 
-#include <map>
 #include <string>
+#include <utility>
 
 #include "arrays.hpp"
 
 namespace mfcore::bindings {
+namespace {
+
+Activation::Kind kind_of(const std::string& name) {
+    using Kind = Activation::Kind;
+    constexpr std::pair<const char*, Kind> kKinds[] = {
+        {"linear", Kind::linear},
+        {"relu", Kind::relu},
+        {"erf", Kind::erf},
+        {"tanh", Kind::tanh},
+        {"sigmoid", Kind::sigmoid},
+        {"softplus", Kind::softplus},
+        {"gelu", Kind::gelu},
+        {"piecewise_linear", Kind::piecewise_linear},
+        {"polynomial", Kind::polynomial},
+        {"hermite", Kind::hermite},
+    };
+    for (const auto& [known, kind] : kKinds) {
+        if (name == known) return kind;
+    }
+    require(false, "kind", "must name an activation", name);
+    return {};
+}
+
+/// The derivative of the given order at every entry of z, in the precision T.
+template <class T>
+py::array_t<T> evaluated(const Activation& sigma, const py::array& z, int order, const py::object& out) {
+    const auto in = py::cast<Array<T>>(z);
+    std::vector<py::ssize_t> shape(in.shape(), in.shape() + in.ndim());
+    py::array_t<T> result;
+    if (out.is_none()) {
+        result = make<T>(shape);
+    } else {
+        require(py::isinstance<Array<T>>(out), "out", "must be C-contiguous, with the precision of",
+                "another array");
+        result = py::reinterpret_borrow<py::array_t<T>>(out);
+        const bool fits =
+            std::equal(shape.begin(), shape.end(), result.shape(), result.shape() + result.ndim());
+        require(fits, "out", "must have the shape of z", py::str(out.attr("shape")).cast<std::string>());
+    }
+    T* to[3] = {};
+    to[order] = result.mutable_data();  // refuses a read-only array
+    py::gil_scoped_release nogil;
+    evaluate<T>(sigma, in.size(), in.data(), to[0], to[1], to[2]);
+    return result;
+}
+
+}  // namespace
 
 void bind_activation(py::module_& m) {
     py::class_<Activation>(m, "Activation")
         .def(py::init([](const std::string& kind, double offset, double left_slope, std::vector<double> knots,
                          std::vector<double> jumps, std::vector<double> coefficients) {
-                 using Kind = Activation::Kind;
-                 static const std::map<std::string, Kind> kinds = {
-                     {"linear", Kind::linear},
-                     {"relu", Kind::relu},
-                     {"erf", Kind::erf},
-                     {"tanh", Kind::tanh},
-                     {"sigmoid", Kind::sigmoid},
-                     {"softplus", Kind::softplus},
-                     {"gelu", Kind::gelu},
-                     {"piecewise_linear", Kind::piecewise_linear},
-                     {"polynomial", Kind::polynomial},
-                     {"hermite", Kind::hermite}};
-                 const auto found = kinds.find(kind);
-                 require(found != kinds.end(), "kind", "must name an activation", kind);
-                 return Activation{found->second,    offset,           left_slope,
-                                   std::move(knots), std::move(jumps), std::move(coefficients)};
+                 const Activation sigma{kind_of(kind),    offset,           left_slope,
+                                        std::move(knots), std::move(jumps), std::move(coefficients)};
+                 sigma.validate();
+                 return sigma;
              }),
              py::arg("kind"), py::kw_only(), py::arg("offset") = 0.0, py::arg("left_slope") = 0.0,
              py::arg("knots") = std::vector<double>{}, py::arg("jumps") = std::vector<double>{},
              py::arg("coefficients") = std::vector<double>{});
+
+    m.def(
+        "evaluate",
+        [](const Activation& sigma, const py::array& z, int order, const py::object& out) -> py::array {
+            require(order >= 0 && order <= 2, "order", "must be 0, 1 or 2", order);
+            if (z.dtype().equal(py::dtype::of<float>())) return evaluated<float>(sigma, z, order, out);
+            return evaluated<double>(sigma, z, order, out);
+        },
+        py::arg("activation"), py::arg("z"), py::arg("order") = 0, py::arg("out") = py::none(),
+        "sigma, sigma' or sigma'' at every entry of z; float32 for float32, float64 otherwise. out may be "
+        "z.");
 }
 
 }  // namespace mfcore::bindings

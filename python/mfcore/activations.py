@@ -1,0 +1,288 @@
+"""Activation functions σ with two derivatives: described here, evaluated in C++.
+
+`relu, erf, tanh, sigmoid, linear, softplus, gelu` are objects; `piecewise_linear`, `hermite` and `polynomial`
+make others. All are unscaled: erf(t), tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _check, _core
+
+_NAMES = ("linear", "relu", "erf", "tanh", "sigmoid", "softplus", "gelu")
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A piecewise linear σ as a line and ramps: σ(t) = offset + left_slope·t + Σ_k jumps_k (t − knots_k)₊."""
+
+    offset: float
+    left_slope: float
+    knots: tuple[float, ...] = ()
+    jumps: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Activation:
+    """A function σ of one variable, applied entrywise, with its first two derivatives.
+
+    Calls take scalars and arrays of any shape. A scalar gives a float, float32 arrays give float32, and all
+    else gives float64. At a knot of a piecewise linear σ the derivative is the one from the left.
+
+    Args:
+        name: The kind of function, as in a configuration file.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.relu([-1.0, 2.0])
+        array([0., 2.])
+        >>> mf.activations.tanh.derivative(0.0)
+        1.0
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _check.choice(self.name, "activation", _NAMES)
+
+    @property
+    def pieces(self) -> Pieces | None:
+        """The line and ramps of a piecewise linear σ, None for the others."""
+        if self.name == "linear":
+            return Pieces(offset=0.0, left_slope=1.0)
+        if self.name == "relu":
+            return Pieces(offset=0.0, left_slope=0.0, knots=(0.0,), jumps=(1.0,))
+        return None
+
+    def __call__(self, z: npt.ArrayLike) -> Any:
+        """σ(z)."""
+        return self._evaluate(z, 0)
+
+    def derivative(self, z: npt.ArrayLike) -> Any:
+        """σ'(z)."""
+        return self._evaluate(z, 1)
+
+    def second_derivative(self, z: npt.ArrayLike) -> Any:
+        """σ''(z); 0 for piecewise linear σ."""
+        return self._evaluate(z, 2)
+
+    def _evaluate(self, z: Any, order: int) -> Any:
+        if hasattr(z, "__dlpack__") and not isinstance(z, np.ndarray):
+            z = np.from_dlpack(z)
+        try:
+            z = np.asarray(z)
+        except ValueError as error:  # ragged nested lists
+            raise ValueError(f"z must be a rectangular array of numbers: {error}") from None
+        if z.dtype.kind not in "fiu":
+            raise TypeError(f"z must hold real numbers, got dtype {z.dtype}")
+        out = _core.evaluate(self._core, z, order)
+        return float(out) if z.ndim == 0 else out
+
+    @cached_property
+    def _core(self) -> _core.Activation:
+        p = self.pieces
+        if p is None:
+            return _core.Activation(self.name)
+        return _core.Activation(
+            self.name, offset=p.offset, left_slope=p.left_slope, knots=p.knots, jumps=p.jumps
+        )
+
+    def _to_config(self) -> dict[str, Any]:
+        """A plain dict from which `from_config` makes the same activation."""
+        return {"kind": self.name}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_config, (self._to_config(),)  # the compiled object does not pickle
+
+    def __repr__(self) -> str:
+        return f"mf.activations.{self.name}"
+
+
+@dataclass(frozen=True, repr=False)
+class PiecewiseLinear(Activation):
+    """Continuous and linear between its knots; made by `piecewise_linear`, which explains the arguments.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.piecewise_linear([0.0], [0.0], right_slope=2.0)
+        mf.activations.piecewise_linear(knots=[0.0], values=[0.0], right_slope=2.0)
+    """
+
+    name: str = field(default="piecewise_linear", init=False)
+    knots: tuple[float, ...]
+    values: tuple[float, ...]
+    left_slope: float = 0.0
+    right_slope: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "knots", _numbers(self.knots, "knots"))
+        object.__setattr__(self, "values", _numbers(self.values, "values"))
+        object.__setattr__(self, "left_slope", _check.number(self.left_slope, "left_slope"))
+        object.__setattr__(self, "right_slope", _check.number(self.right_slope, "right_slope"))
+        if len(self.values) != len(self.knots):
+            raise ValueError(f"values must be as many as knots ({len(self.knots)}), got {len(self.values)}")
+        if not all(a < b for a, b in pairwise(self.knots)):
+            raise ValueError(f"knots must be strictly increasing, got {list(self.knots)}")
+        if not np.isfinite([self.pieces.offset, *self.pieces.jumps]).all():
+            raise ValueError(f"knots must be far enough apart for finite slopes, got {list(self.knots)}")
+
+    @property
+    def pieces(self) -> Pieces:
+        """The line and ramps: the left line, and the change of slope at each knot."""
+        with np.errstate(over="ignore"):
+            between = np.diff(self.values) / np.diff(self.knots)
+        slopes = [self.left_slope, *between.tolist(), self.right_slope]
+        jumps = tuple(after - before for before, after in pairwise(slopes))
+        return Pieces(self.values[0] - self.left_slope * self.knots[0], self.left_slope, self.knots, jumps)
+
+    def _to_config(self) -> dict[str, Any]:
+        ends = {"left_slope": self.left_slope, "right_slope": self.right_slope}
+        return {"kind": self.name, "knots": list(self.knots), "values": list(self.values), **ends}
+
+    def __repr__(self) -> str:
+        shown = f"knots={list(self.knots)}, values={list(self.values)}"
+        for side, slope in (("left_slope", self.left_slope), ("right_slope", self.right_slope)):
+            if slope != 0:
+                shown += f", {side}={slope}"
+        return f"mf.activations.piecewise_linear({shown})"
+
+
+@dataclass(frozen=True, repr=False)
+class _Series(Activation):
+    coefficients: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coefficients", _numbers(self.coefficients, "coefficients"))
+
+    @cached_property
+    def _core(self) -> _core.Activation:
+        return _core.Activation(self.name, coefficients=self.coefficients)
+
+    def _to_config(self) -> dict[str, Any]:
+        return {"kind": self.name, "coefficients": list(self.coefficients)}
+
+    def __repr__(self) -> str:
+        return f"mf.activations.{self.name}({list(self.coefficients)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Polynomial(_Series):
+    """σ(t) = Σ_k coefficients_k tᵏ; made by `polynomial`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.polynomial([1.0, 0.0, 2.0]).coefficients
+        (1.0, 0.0, 2.0)
+    """
+
+    name: str = field(default="polynomial", init=False)
+
+
+@dataclass(frozen=True, repr=False)
+class Hermite(_Series):
+    """σ(t) = Σ_k coefficients_k h_k(t), orthonormal h_k; made by `hermite`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.hermite([0.0, 1.0]).coefficients
+        (0.0, 1.0)
+    """
+
+    name: str = field(default="hermite", init=False)
+
+
+linear = Activation("linear")
+relu = Activation("relu")
+erf = Activation("erf")
+tanh = Activation("tanh")
+sigmoid = Activation("sigmoid")
+softplus = Activation("softplus")
+gelu = Activation("gelu")
+
+
+def piecewise_linear(
+    knots: npt.ArrayLike, values: npt.ArrayLike, left_slope: float = 0.0, right_slope: float = 0.0
+) -> PiecewiseLinear:
+    """The continuous σ with the given values at the knots, linear between them.
+
+    Args:
+        knots: Strictly increasing, at least one.
+        values: σ at the knots.
+        left_slope: Slope left of the first knot.
+        right_slope: Slope right of the last knot.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> step = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
+        >>> step([0.0, 1.0, 2.0])
+        array([-2.5,  2.5,  7.5])
+    """
+    return PiecewiseLinear(knots, values, left_slope, right_slope)  # type: ignore[arg-type]
+
+
+def polynomial(coefficients: npt.ArrayLike) -> Polynomial:
+    """σ(t) = Σ_k coefficients_k tᵏ.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.polynomial([1.0, 0.0, 2.0])(3.0)
+        19.0
+    """
+    return Polynomial(coefficients)  # type: ignore[arg-type]
+
+
+def hermite(coefficients: npt.ArrayLike) -> Hermite:
+    """σ(t) = Σ_k coefficients_k h_k(t), h_k = He_k/√k!, orthonormal under the standard normal law.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.hermite([0.0, 1.0])(3.0)
+        3.0
+    """
+    return Hermite(coefficients)  # type: ignore[arg-type]
+
+
+def get(name: str) -> Activation:
+    """The activation object called `name`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.get("relu")
+        mf.activations.relu
+    """
+    named = {a.name: a for a in (linear, relu, erf, tanh, sigmoid, softplus, gelu)}
+    return named[_check.choice(name, "activation", named)]
+
+
+def from_config(config: Mapping[str, Any]) -> Activation:
+    """The activation that a plain dict describes: its kind and the arguments of the function of that name.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.from_config({"kind": "hermite", "coefficients": [0.0, 1.0]})
+        mf.activations.hermite([0.0, 1.0])
+    """
+    made = {"piecewise_linear": PiecewiseLinear, "polynomial": Polynomial, "hermite": Hermite}
+    options = dict(config)
+    kind = _check.choice(options.pop("kind", None), "kind", [*_NAMES, *made])
+    fields = [f for f in dataclasses.fields(made[kind]) if f.init] if kind in made else []
+    for option in options:
+        if option not in [f.name for f in fields]:
+            raise ValueError(f"activation {kind} has no option {option!r}, got {options[option]!r}")
+    for f in fields:
+        if f.default is dataclasses.MISSING and f.name not in options:
+            raise ValueError(f"activation {kind} needs {f.name}, got {list(options)}")
+    return made[kind](**options) if kind in made else get(kind)
+
+
+def _numbers(value: Any, name: str) -> tuple[float, ...]:
+    return tuple(_check.array(value, name, shape=(None,)).tolist())
