@@ -11,11 +11,12 @@ from . import _check, _core
 from ._check import FloatArray
 from ._evaluator import Evaluator
 from .expectation import Exact, Expectation
-from .measure import MeasureLike, as_measure
+from .measure import Cloud, Density, as_measure
 from .model import Model
 from .reduce import ReducedModel
 
 AnyModel = Model | ReducedModel
+MeasureLike = npt.ArrayLike | Cloud | Density
 
 
 def V(
