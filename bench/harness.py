@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from mfcore import _check, _core
 
-
 MODULES = ("cases_core", "cases_expectation")
 
 

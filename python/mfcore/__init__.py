@@ -1,1 +1,59 @@
-"""mfcore: the mean-field limit of two-layer neural networks, computable."""
+"""mfcore: the mean-field limit of two-layer neural networks, computable.
+
+One model (data law, network, initial law, decay, temperature, rates) and functions of it on your own arrays:
+V, U, Ψ, ∇Ψ and the risk, exactly where mathematics allows it and by streaming Monte Carlo everywhere; its
+reduction to the few coordinates that symmetry leaves.
+
+Examples:
+    >>> import math, mfcore as mf
+    >>> model = mf.Model(
+    ...     data=mf.data.IsotropicGaussians(d=320, delta=0.5),
+    ...     network=mf.Network(mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])),
+    ...     init=mf.init.Gaussian(std=0.4 / math.sqrt(320)),
+    ... )
+    >>> reduced = model.reduce()
+    >>> reduced.coordinates
+    ('r',)
+    >>> round(mf.risk(reduced, [[0.0]]), 6)
+    7.25
+"""
+
+from . import activations, conventions, data, init
+from ._build import build_info, get_cmake_dir, get_include
+from .config import load_config, save_config
+from .estimate import Estimate, estimate
+from .expectation import Exact, MonteCarlo
+from .functions import U, V, grad_psi, predict, psi, risk
+from .measure import Cloud, Density
+from .model import Model
+from .network import Network
+from .reduce import ReducedModel
+
+__version__: str = build_info()["version"]
+
+__all__ = [
+    "Cloud",
+    "Density",
+    "Estimate",
+    "Exact",
+    "Model",
+    "MonteCarlo",
+    "Network",
+    "ReducedModel",
+    "U",
+    "V",
+    "activations",
+    "build_info",
+    "conventions",
+    "data",
+    "estimate",
+    "get_cmake_dir",
+    "get_include",
+    "grad_psi",
+    "init",
+    "load_config",
+    "predict",
+    "psi",
+    "risk",
+    "save_config",
+]
