@@ -62,5 +62,6 @@ void bind_network(py::module_& m);
 void bind_gaussian(py::module_& m);
 void bind_reduction(py::module_& m);
 void bind_estimate(py::module_& m);
+void bind_sgd(py::module_& m);
 
 }  // namespace mfcore::bindings

@@ -73,6 +73,8 @@ public:
     Index anchor() const override { return anchor_; }
     void anchor_theta(Mat out) const override { state_.unpack(network_, out); }
     Index block_steps() const override { return steps_; }
+    Index count() const override { return state_.count(); }
+    Index row() const override { return network_.row(d_); }
 
 private:
     Index rows_of(Index blocks) const { return blocks * steps_ * params_.batch; }
@@ -137,6 +139,25 @@ private:
 };
 
 }  // namespace
+
+void run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop) {
+    const int team = resolve_threads(threads);
+    if (static_cast<int>(runs.size()) < team) {
+        for (Sgd* run : runs) run->run(target, threads, wants_stop);
+        return;
+    }
+    // Only the calling thread may ask whether to stop: the runs advance together by slices of whole blocks.
+    StopPoll stop(wants_stop);
+    Index at = runs.front()->step(), slice = runs.front()->block_steps();
+    while (at < target && !stop()) {
+        const auto begin = std::chrono::steady_clock::now();
+        const Index block = runs.front()->block_steps();
+        at = std::min(target, (at + slice) / block * block + (at + slice < block ? block : 0));
+        for_blocks(static_cast<Index>(runs.size()), 1, team,
+                   [&](Index r, Index, Index) { runs[r]->run(std::max(at, runs[r]->step()), 1, {}); });
+        if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(20)) slice *= 2;
+    }
+}
 
 template <class T>
 std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, Index first, SamplerPtr sampler,

@@ -47,7 +47,13 @@ public:
     virtual Index anchor() const = 0;
     virtual void anchor_theta(Mat out) const = 0;
     virtual Index block_steps() const = 0;
+    virtual Index count() const = 0;  ///< N
+    virtual Index row() const = 0;    ///< D
 };
+
+/// Advance several independent runs to step `target`, in parallel over the runs if there are as many as
+/// threads, and inside each otherwise. When the stop predicate says so they stop at a common earlier step.
+void run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop);
 
 /// `start` are the neurons at step `first`, which must be the start of a block (0 always is).
 template <class T>

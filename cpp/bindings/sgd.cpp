@@ -1,0 +1,79 @@
+#include "mfcore/dynamics/sgd.hpp"
+
+#include <chrono>
+
+#include "arrays.hpp"
+
+namespace mfcore::bindings {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Stop on Ctrl-C or when `seconds` have passed (infinite: never).
+StopPredicate stop_after(double seconds) {
+    const auto begin = Clock::now();
+    return [=] {
+        return std::chrono::duration<double>(Clock::now() - begin).count() >= seconds || python_wants_stop();
+    };
+}
+
+std::unique_ptr<Sgd> make(const Network& network, const In& start, Index first, const SamplerPtr& sampler,
+                          std::uint64_t seed, const py::object& step, Index batch, double ridge,
+                          double temperature, const std::tuple<double, double, double>& rates, Index block,
+                          bool single_precision) {
+    SgdParams params;
+    if (py::isinstance<py::float_>(step)) {
+        const double h = step.cast<double>();
+        params.steps = [h](Index, Index count, double* out) { std::fill_n(out, count, h); };
+    } else {
+        // steps(first, count) -> array; kept alive by the shared pointer, dropped under the GIL.
+        const std::shared_ptr<py::function> call(new py::function(step), [](py::function* f) {
+            py::gil_scoped_acquire gil;
+            delete f;
+        });
+        params.steps = [call](Index begin, Index count, double* out) {
+            py::gil_scoped_acquire gil;
+            const In h = (*call)(begin, count).cast<In>();
+            std::copy_n(vector(h, "schedule", count), count, out);
+        };
+    }
+    params.batch = batch;
+    params.ridge = ridge;
+    params.temperature = temperature;
+    params.rates = {std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
+    params.block = block;
+    const ConstMat rows = matrix(start, "start");
+    return single_precision ? make_sgd<float>(network, rows, first, sampler, seed, std::move(params))
+                            : make_sgd<double>(network, rows, first, sampler, seed, std::move(params));
+}
+
+py::array_t<double> rows_of(const Sgd& run, void (Sgd::*get)(Mat) const) {
+    auto theta = make<double>({run.count(), run.row()});
+    (run.*get)(writable(theta));
+    return theta;
+}
+
+}  // namespace
+
+void bind_sgd(py::module_& m) {
+    py::class_<Sgd>(m, "Sgd")
+        .def(py::init(&make), py::arg("network"), py::arg("start"), py::arg("first"), py::arg("sampler"),
+             py::arg("seed"), py::arg("step"), py::kw_only(), py::arg("batch") = 1, py::arg("ridge") = 0.0,
+             py::arg("temperature") = 0.0, py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0),
+             py::arg("block") = 0, py::arg("single_precision") = false)
+        .def_property_readonly("step", &Sgd::step)
+        .def_property_readonly("diverged_at", &Sgd::diverged_at)
+        .def_property_readonly("anchor", &Sgd::anchor)
+        .def_property_readonly("block_steps", &Sgd::block_steps)
+        .def("theta", [](const Sgd& run) { return rows_of(run, &Sgd::theta); })
+        .def("anchor_theta", [](const Sgd& run) { return rows_of(run, &Sgd::anchor_theta); });
+    m.def(
+        "run_sgd",
+        [](const std::vector<Sgd*>& runs, Index target, int threads, double seconds) {
+            py::gil_scoped_release nogil;
+            run_together(runs, target, threads, stop_after(seconds));
+        },
+        py::arg("runs"), py::arg("target"), py::arg("threads") = 0, py::arg("seconds") = INFINITY);
+}
+
+}  // namespace mfcore::bindings
