@@ -28,7 +28,7 @@ struct Tanh {
     MFCORE_INLINE Jet<T> operator()(Vec<T> t) const {
         const Decay<T> e = decay<T>(T(-2) * abs<T>(t));
         const Vec<T> r = T(1) / (e.expm1 + T(2));
-        const Vec<T> value = with_sign<T>(-e.expm1 * r, t), slope = T(4) * e.exp * (r * r);
+        const Vec<T> value = with_sign<T>(e.expm1 * r, t), slope = T(4) * e.exp * (r * r);
         return {value, slope, T(-2) * value * slope};
     }
 };
@@ -40,7 +40,7 @@ struct Sigmoid {
         const Vec<T> r = T(1) / (e.exp + T(1));
         const Vec<T> slope = e.exp * (r * r);
         // sigma'' = sigma' (1 - 2 sigma), and 1 - 2 sigma = -tanh(t/2) = (e^-|t| - 1)/(e^-|t| + 1) sign t
-        return {select<T>(t < 0, e.exp * r, r), slope, -slope * with_sign<T>(-e.expm1 * r, t)};
+        return {select<T>(t < 0, e.exp * r, r), slope, -slope * with_sign<T>(e.expm1 * r, t)};
     }
 };
 
@@ -66,7 +66,7 @@ struct Erf {
 template <class T>
 struct Gelu {
     MFCORE_INLINE Jet<T> operator()(Vec<T> t) const {
-        const Vec<T> a = select<T>(abs<T>(t) > T(40), fill(T(40)), abs<T>(t));  // Phi(-40) is below 1e-300
+        const Vec<T> a = select<T>(abs<T>(t) > T(40), fill(T(40)), abs<T>(t));  // Phi(-40) is 0 here
         const Vec<T> g = gauss<T>(a, T(0.5)), m = mills<T>(a), density = T(0.3989422804014327) * g;
         const Vec<T> tail = m * g, below = select<T>(t < 0, tail, T(1) - tail);  // Phi(-a), Phi(t)
         return {select<T>(t > 0, t, Vec<T>{}) - (a * m) * g, below + with_sign<T>(a, t) * density,

@@ -1,7 +1,8 @@
 """Activation functions σ with two derivatives: described here, evaluated in C++.
 
 `relu, erf, tanh, sigmoid, linear, softplus, gelu` are objects; `piecewise_linear`, `hermite` and `polynomial`
-make others. All are unscaled: erf(t), tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t).
+make others. All are unscaled: erf(t), tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t). Errors are a few units in the
+last place over the whole line, tails included; the bounds stand in the header mfcore/activation.hpp.
 """
 
 from __future__ import annotations

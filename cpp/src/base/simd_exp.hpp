@@ -101,10 +101,10 @@ template <class T>
 MFCORE_INLINE Vec<T> abs(Vec<T> x) {
     return bits<Vec<T>>(bits<IntVec<T>>(x) & ~kSignBit<T>);
 }
-/// |magnitude| with the sign of `sign`; magnitude must not be negative.
+/// |magnitude| with the sign of `sign`.
 template <class T>
 MFCORE_INLINE Vec<T> with_sign(Vec<T> magnitude, Vec<T> sign) {
-    return bits<Vec<T>>(bits<IntVec<T>>(magnitude) | (bits<IntVec<T>>(sign) & kSignBit<T>));
+    return bits<Vec<T>>((bits<IntVec<T>>(magnitude) & ~kSignBit<T>) | (bits<IntVec<T>>(sign) & kSignBit<T>));
 }
 
 /// e^x = 2 half_scale (1 + minus1), minus1 in [-0.30, 0.42] with full relative accuracy. Half of the power of
