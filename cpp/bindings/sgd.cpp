@@ -17,10 +17,11 @@ StopPredicate stop_after(double seconds) {
     };
 }
 
-std::unique_ptr<Sgd> make(const Network& network, const In& start, Index first, const SamplerPtr& sampler,
-                          std::uint64_t seed, const py::object& step, Index batch, double ridge,
-                          double temperature, const std::tuple<double, double, double>& rates, Index block,
-                          bool single_precision) {
+std::unique_ptr<Sgd> start_sgd(const Network& network, const In& start, Index first,
+                               const SamplerPtr& sampler, std::uint64_t seed, const py::object& step,
+                               Index batch, double ridge, double temperature,
+                               const std::tuple<double, double, double>& rates, Index block,
+                               bool single_precision) {
     SgdParams params;
     if (py::isinstance<py::float_>(step)) {
         const double h = step.cast<double>();
@@ -57,7 +58,7 @@ py::array_t<double> rows_of(const Sgd& run, void (Sgd::*get)(Mat) const) {
 
 void bind_sgd(py::module_& m) {
     py::class_<Sgd>(m, "Sgd")
-        .def(py::init(&make), py::arg("network"), py::arg("start"), py::arg("first"), py::arg("sampler"),
+        .def(py::init(&start_sgd), py::arg("network"), py::arg("start"), py::arg("first"), py::arg("sampler"),
              py::arg("seed"), py::arg("step"), py::kw_only(), py::arg("batch") = 1, py::arg("ridge") = 0.0,
              py::arg("temperature") = 0.0, py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0),
              py::arg("block") = 0, py::arg("single_precision") = false)

@@ -148,13 +148,14 @@ void run_together(const std::vector<Sgd*>& runs, Index target, int threads, cons
     }
     // Only the calling thread may ask whether to stop: the runs advance together by slices of whole blocks.
     StopPoll stop(wants_stop);
-    Index at = runs.front()->step(), slice = runs.front()->block_steps();
+    const Index block = runs.front()->block_steps();
+    Index at = runs.front()->step(), slice = block;
     while (at < target && !stop()) {
         const auto begin = std::chrono::steady_clock::now();
-        const Index block = runs.front()->block_steps();
-        at = std::min(target, (at + slice) / block * block + (at + slice < block ? block : 0));
-        for_blocks(static_cast<Index>(runs.size()), 1, team,
-                   [&](Index r, Index, Index) { runs[r]->run(std::max(at, runs[r]->step()), 1, {}); });
+        at = std::min(target, (at + slice) / block * block);
+        for_blocks(static_cast<Index>(runs.size()), 1, team, [&](Index r, Index, Index) {
+            if (runs[r]->diverged_at() < 0) runs[r]->run(at, 1, {});
+        });
         if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(20)) slice *= 2;
     }
 }
