@@ -155,6 +155,8 @@ void bind_data(py::module_& m) {
         },
         py::arg("X"), py::arg("y"));
     m.def(
+        "passes", [](const SamplerHolder& nodes) { return hold_sampler(passes(nodes)); }, py::arg("nodes"));
+    m.def(
         "resampled", [](const SamplerHolder& nodes) { return hold_sampler(resampled(nodes)); },
         py::arg("nodes"));
     m.def(

@@ -68,6 +68,33 @@ private:
     const SamplerPtr nodes_;
 };
 
+class Passes final : public CheckedSampler {
+public:
+    explicit Passes(SamplerPtr nodes) : CheckedSampler(nodes->dimension()), nodes_(std::move(nodes)) {
+        require(nodes_->size() > 0, "nodes", "must be a finite law", nodes_->size());
+        order_.resize(nodes_->size());
+    }
+    bool concurrent() const override { return false; }  // the order of one pass is kept between draws
+
+private:
+    void fill(std::uint64_t seed, Index first, Mat x, double* y) const override {
+        const Index n = nodes_->size();
+        for (Index k = 0; k < x.rows; ++k) {
+            const std::pair<std::uint64_t, Index> pass{seed, (first + k) / n};
+            if (pass != held_) {
+                random::permutation({seed, random::Purpose::shuffle, static_cast<std::uint64_t>(pass.second)}, n,
+                                    order_.data());
+                held_ = pass;
+            }
+            nodes_->draw(seed, order_[(first + k) % n], x.middle_rows(k, 1), y + k);
+        }
+    }
+
+    const SamplerPtr nodes_;
+    mutable std::vector<std::int64_t> order_;
+    mutable std::pair<std::uint64_t, Index> held_{0, -1};
+};
+
 }  // namespace
 
 SamplerPtr cube_nodes(Index d, Link link, ConstMat directions) {
@@ -77,6 +104,8 @@ SamplerPtr cube_nodes(Index d, Link link, ConstMat directions) {
 SamplerPtr finite_law(ConstMat x, const double* y, std::shared_ptr<const void> owner) {
     return std::make_shared<FiniteLaw>(x, y, std::move(owner));
 }
+
+SamplerPtr passes(SamplerPtr nodes) { return std::make_shared<Passes>(std::move(nodes)); }
 
 SamplerPtr resampled(SamplerPtr nodes) { return std::make_shared<Resampled>(std::move(nodes)); }
 

@@ -71,6 +71,9 @@ class Dataset(DataLaw):
     def _iid_sampler(self) -> _core.Sampler:
         return _core.resampled(self._sampler)
 
+    def _run_sampler(self) -> _core.Sampler:
+        return _core.passes(self._sampler)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stream(DataLaw):

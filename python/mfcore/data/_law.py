@@ -95,6 +95,10 @@ class DataLaw:
         """Independent samples of the law; differs from `_sampler` for finite laws only."""
         return self._sampler
 
+    def _run_sampler(self) -> _core.Sampler:
+        """The samples of one training run: fresh ones, or passes over the nodes of a finite dataset."""
+        return self._sampler
+
     @property
     def _node_sampler(self) -> _core.Sampler | None:
         """The nodes of a finite law, all of weight 1/n and without label noise; None for other laws."""

@@ -1,0 +1,97 @@
+"""What is recorded at save points: the risk, and cheap means and spreads of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._check import FloatArray
+from ._rng import derive
+from .expectation import Exact, Expectation, MonteCarlo
+from .functions import risk as risk_of
+from .measure import Cloud, as_measure
+from .model import Model
+
+_HELD_OUT = 10_000  # samples on which risks without a quick exact form are measured
+_QUICK_PAIRS = 20_000  # pairs of neurons for which any closed form takes milliseconds
+_EASY = ("linear", "relu", "erf")  # activations whose pairs take nanoseconds
+
+
+class RiskMeter:
+    """R of a measure and its standard error, by the rule chosen once for the whole run."""
+
+    def __init__(self, model: Model, rule: bool | Expectation) -> None:
+        self.active = rule is not False
+        self._model, self._rule = model, rule
+        self._sample: tuple[FloatArray, FloatArray] | None = None
+        self.description = "not recorded" if not self.active else ""
+
+    def __call__(self, measure: Any) -> tuple[Any, Any]:
+        """Risk and standard error; arrays over replicas for stacked networks."""
+        if not self.active:
+            return None, None
+        if isinstance(measure, np.ndarray) and measure.ndim == 3:
+            pairs = [self(rows) for rows in measure]
+            return np.array([r for r, _ in pairs]), np.array([e for _, e in pairs])
+        rule = self._rule
+        if rule is True:
+            rule = self._rule = self._choose(len(measure))
+        if isinstance(rule, MonteCarlo):
+            return self._held_out(measure, rule)
+        self.description = "exact"
+        return risk_of(self._model, measure, expectation=Exact()), 0.0
+
+    def _choose(self, neurons: int) -> Expectation:
+        """Exact if the law has a form for it that is quick for this many neurons."""
+        model = self._model
+        easy = model.network.activation.name in _EASY and not model.network.has_b
+        nodes = model.data._nodes
+        if nodes or easy or neurons**2 <= _QUICK_PAIRS:
+            try:
+                Exact().evaluator(model)
+            except ValueError:
+                pass
+            else:
+                return Exact()
+        # The same sample for every rung and every run, so that differences are those of the measures.
+        return MonteCarlo(_HELD_OUT, rng=derive(0, _HELD_OUT))
+
+    def _held_out(self, measure: Any, rule: MonteCarlo) -> tuple[float, float]:
+        model = self._model
+        if self._sample is None:
+            self._sample = model.data._iid_sampler.draw(rule.seed, 0, rule.samples)
+            self.description = f"{rule.samples} held-out samples"
+        X, y = self._sample
+        points, weights = as_measure(measure, "measure", model.row or 0)
+        squares = (y - _core.predict(model.network._core, points, weights, X)) ** 2
+        return float(squares.mean()), float(squares.std(ddof=1) / np.sqrt(len(squares)))
+
+
+def standard_observables(model: Model) -> dict[str, Callable[[Any], Any]]:
+    """Mean and standard deviation over the neurons of |w|, a, b and of the coordinates of the reduction."""
+    if model.row is None:
+        return {}
+    columns: dict[str, Callable[[FloatArray], FloatArray]] = {}
+    blocks = model.network.blocks(int(model.d))
+    columns["norm"] = lambda rows: np.linalg.norm(rows[..., blocks["w"]], axis=-1)
+    for name in ("a", "b"):
+        if name in blocks:
+            columns[name] = lambda rows, name=name: rows[..., blocks[name]][..., 0]  # type: ignore[misc]
+    observables: dict[str, Callable[[Any], Any]] = {}
+    for name, column in columns.items():
+        observables[f"{name}_mean"] = lambda m, c=column: _moments(m, c)[0]
+        observables[f"{name}_std"] = lambda m, c=column: _moments(m, c)[1]
+    return observables
+
+
+def _moments(measure: Any, column: Callable[[FloatArray], FloatArray]) -> tuple[Any, Any]:
+    """Mean and standard deviation of a function of the rows, per replica."""
+    if isinstance(measure, Cloud):
+        values = column(measure.points)
+        mean = measure.weights @ values
+        return mean, np.sqrt(measure.weights @ (values - mean) ** 2)
+    values = column(measure)
+    return values.mean(axis=-1), values.std(axis=-1)

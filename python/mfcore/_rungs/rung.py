@@ -1,0 +1,60 @@
+"""The interface between `mf.solve` and the dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..model import Model
+from ..trajectory import Measure
+
+
+class Rung(Protocol):
+    """A run in progress. Its state is a function of (model, method, seed, time): how it got there, in one go,
+    with stops or from a checkpoint, changes no bit."""
+
+    @property
+    def t(self) -> float:
+        """The time reached."""
+        ...
+
+    @property
+    def status(self) -> str:
+        """``"running"``, or how the run ended by itself: ``"diverged"``, ``"stationary"``."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """One sentence on a run that ended by itself."""
+        ...
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to time t, or as near as steps allow. False: the user pressed Ctrl-C, or `seconds` have passed
+        (told apart by the clock), or the run ended by itself."""
+        ...
+
+    def measure(self) -> Measure:
+        """ρ_t, not a view of memory that will move."""
+        ...
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that `restore` needs to go on to the same bits."""
+        ...
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a state that `state` described."""
+        ...
+
+    def meta(self) -> dict[str, Any]:
+        """What is worth recording beside model and method."""
+        ...
+
+
+class Method(Protocol):
+    """A frozen description of a rung: `mf.SGD(…)`, `mf.Particles(…)`, …"""
+
+    def start(self, model: Model, seed: int, threads: int) -> Rung:
+        """A run of this method at t = 0."""
+        ...

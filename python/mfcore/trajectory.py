@@ -1,0 +1,205 @@
+"""What a run returns: times, risks, observables, measures, and how it ended; on disk as one .npz file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _check
+from ._check import FloatArray
+from ._registry import from_config, to_config
+from .measure import Cloud, Density
+
+if TYPE_CHECKING:
+    import xarray
+
+Measure = FloatArray | Cloud | Density
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A run on the clock t, recorded at its save points.
+
+    Attributes:
+        t: Times of the save points reached, shape (T,).
+        risk: R(ρ_t), shape (T,), or (T, replicas) for several replicas; None when not asked for.
+        risk_error: Standard error of `risk`, 0 where it is exact; same shape.
+        observed: Name to values, one row per save point.
+        final: The measure at the end of the run: an (N, D) array of neurons, or (replicas, N, D), a `Cloud` of
+            atoms or a `Density`.
+        kept: Time to measure, for the save points named by ``keep``.
+        status: ``"completed"``, ``"stationary"``, ``"diverged"``, ``"interrupted"`` or ``"out of time"``.
+        message: One sentence on how the run ended.
+        meta: Model, method, seed, version, ISA, threads, timings, and what the method adds.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=4, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Radial(0.5),
+        ... )
+        >>> run = mf.solve(model, mf.SGD(neurons=20, step=1e-3), horizon=0.1, save_at=3, rng=0)
+        >>> run.t.tolist(), run.status, run.final.shape
+        ([0.0, 0.05, 0.1], 'completed', (20, 4))
+    """
+
+    t: FloatArray
+    risk: FloatArray | None
+    risk_error: FloatArray | None
+    observed: Mapping[str, FloatArray]
+    final: Measure
+    kept: Mapping[float, Measure]
+    status: str
+    message: str
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        method = type(self.meta.get("method")).__name__
+        risk = "" if self.risk is None or not len(self.t) else f", risk={np.mean(self.risk[-1]):.6g}"
+        end = f"t={self.t[-1]:g}, " if len(self.t) else ""
+        return f"Trajectory({method}, {end}save points={len(self.t)}{risk}, status={self.status!r})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to `path`, a NumPy .npz archive without pickles; whole or not at all.
+
+        Model and method are stored as in `save_config`; one that has no such form (a Python function as link
+        or schedule) is stored as its repr, and read back as that string.
+        """
+        arrays, info = pack(self)
+        write_archive(path, arrays, info)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The series over t as an `xarray.Dataset`, with the run's description as attributes."""
+        try:
+            import xarray
+        except ImportError:
+            raise ImportError("to_xarray needs xarray: pip install 'mfcore[xarray]'") from None
+        series = dict(self.observed)
+        if self.risk is not None and self.risk_error is not None:
+            series |= {"risk": self.risk, "risk_error": self.risk_error}
+        variables = {}
+        for name, values in series.items():
+            rest = ["replica"] if self.risk is not None and values.shape == self.risk.shape else []
+            dims = ["t", *rest, *(f"{name}_{k}" for k in range(1 + len(rest), values.ndim))][: values.ndim]
+            variables[name] = (dims, values)
+        attributes = {"status": self.status, "message": self.message}
+        attributes |= {name: str(value) for name, value in self.meta.items()}
+        return xarray.Dataset(variables, coords={"t": self.t}, attrs=attributes)
+
+
+def load(path: str | os.PathLike[str]) -> Trajectory:
+    """Read a trajectory that `Trajectory.save` wrote.
+
+    Examples:
+        >>> import mfcore as mf, tempfile
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=4, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Radial(0.5),
+        ... )
+        >>> run = mf.solve(model, mf.SGD(neurons=20, step=1e-3), horizon=0.1, rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.save(f"{folder}/run.npz")
+        ...     mf.load(f"{folder}/run.npz").meta["model"] == model
+        True
+    """
+    arrays, info = read_archive(path)
+    if "status" not in info:
+        raise ValueError(f"path must be a file written by Trajectory.save, got {str(path)!r}")
+    return unpack(arrays, info)
+
+
+def pack(run: Trajectory) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays of a trajectory under flat names, and the rest as plain values."""
+    arrays: dict[str, np.ndarray] = {"t": run.t}
+    if run.risk is not None and run.risk_error is not None:
+        arrays |= {"risk": run.risk, "risk_error": run.risk_error}
+    arrays |= {f"observed/{name}": values for name, values in run.observed.items()}
+    _pack_measure(arrays, "final", run.final)
+    for k, measure in enumerate(run.kept.values()):
+        _pack_measure(arrays, f"kept/{k}", measure)
+    arrays["kept_t"] = np.array(list(run.kept), dtype=np.float64)
+    info = {"status": run.status, "message": run.message, "meta": {k: plain(v) for k, v in run.meta.items()}}
+    return arrays, info
+
+
+def unpack(arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> Trajectory:
+    """The inverse of `pack`."""
+    observed = {name.partition("/")[2]: a for name, a in arrays.items() if name.startswith("observed/")}
+    kept = {float(t): _unpack_measure(arrays, f"kept/{k}") for k, t in enumerate(arrays["kept_t"])}
+    return Trajectory(
+        t=arrays["t"],
+        risk=arrays.get("risk"),
+        risk_error=arrays.get("risk_error"),
+        observed=observed,
+        final=_unpack_measure(arrays, "final"),
+        kept=kept,
+        status=info["status"],
+        message=info["message"],
+        meta={name: from_config(value) for name, value in info["meta"].items()},
+    )
+
+
+def plain(value: Any) -> Any:
+    """`value` in types JSON has, if it has a form in configuration files; else its repr."""
+    try:
+        return to_config(value)
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def write_archive(
+    path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]
+) -> None:
+    """Write arrays and a JSON description to one .npz file that appears whole or not at all."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a file name, got {_check.shown(path)}")
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, info=np.array(json.dumps(info)), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read what `write_archive` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+        info = json.loads(str(arrays.pop("info")))
+    except (ValueError, KeyError, EOFError) as error:  # not an archive, or somebody else's
+        raise ValueError(f"path must be a file written by mfcore, got {str(path)!r}: {error}") from None
+    return arrays, info
+
+
+def _pack_measure(arrays: dict[str, np.ndarray], name: str, measure: Measure) -> None:
+    if isinstance(measure, Cloud):
+        arrays |= {f"{name}/points": measure.points, f"{name}/weights": measure.weights}
+    elif isinstance(measure, Density):
+        arrays |= {f"{name}/edges/{k}": e for k, e in enumerate(measure.edges)}
+        arrays[f"{name}/mass"] = measure.mass
+    else:
+        arrays[f"{name}/neurons"] = measure
+
+
+def _unpack_measure(arrays: Mapping[str, np.ndarray], name: str) -> Measure:
+    if f"{name}/neurons" in arrays:
+        return arrays[f"{name}/neurons"]
+    if f"{name}/points" in arrays:
+        return Cloud(arrays[f"{name}/points"], arrays[f"{name}/weights"])
+    edges = []
+    while f"{name}/edges/{len(edges)}" in arrays:
+        edges.append(arrays[f"{name}/edges/{len(edges)}"])
+    return Density(tuple(edges), arrays[f"{name}/mass"])
