@@ -6,15 +6,17 @@
 
 #include "gaussian_pairs.hpp"
 #include "gaussian_rule.hpp"
+#include "gaussian_series.hpp"
 
 namespace mfcore {
 namespace {
 
-// e^-32 = 1e-14 for values; the third-order poles of sigma'' multiply the error by up to 10^4, hence e^-38
-// for slopes.
-constexpr double kValueDigits = 32, kSlopeDigits = 38;
+constexpr double kDigits =
+    38;  // e^-38, because the third-order poles of sigma'' multiply errors by up to 10^4
 constexpr double kReach = 7.8;  // P(|G| > 7.8) = 6e-15
 constexpr Index kChunk = 512;   // inner values in flight
+constexpr Index kTerms = 128;   // of Mehler's series
+constexpr double kSeriesError = 1e-12;
 
 std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
 
@@ -41,6 +43,10 @@ struct Nodes {
             weight[to_size(k + rule.half)] = rule.step * special::kInvSqrt2Pi * std::exp(-0.5 * g * g);
         }
     }
+    void single() {
+        at.assign(1, 0.0);
+        weight.assign(1, 1.0);
+    }
     Index size() const { return static_cast<Index>(at.size()); }
 };
 
@@ -60,9 +66,11 @@ public:
     Sums integrate(const Neuron& outer, const Neuron& inner, double rho, double s, bool swapped,
                    bool slopes) {
         const Analytic one = analytic(outer.sigma.kind), two = analytic(inner.sigma.kind);
-        const double digits = slopes ? kSlopeDigits : kValueDigits;
-        u_.build(Trapezoid::Builder().add(one, outer.R).add(two, inner.R * rho).build(digits, kReach));
-        z_.build(Trapezoid::Builder().add(two, inner.R * s).build(digits, kReach));
+        u_.build(Trapezoid::Builder().add(one, outer.R).add(two, inner.R * rho).build(kDigits, kReach));
+        if (inner.R * s < 1e-7)
+            z_.single();  // the spread matters to second order only
+        else
+            z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kDigits, kReach));
         outer_.resize(u_.size());
         for (Index k = 0; k < u_.size(); ++k) outer_.z[to_size(k)] = outer.m + outer.R * u_.at[to_size(k)];
         outer_.evaluate_at(outer.sigma, u_.size(), slopes, slopes && !swapped);
@@ -111,33 +119,83 @@ private:
     Jet outer_, inner_;
 };
 
+/// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first kTerms coefficients, in mean
+/// square: the series of a pair misses at most |rho|^kTerms times the product of the two bounds
+/// (Cauchy-Schwarz).
+std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatures) {
+    std::vector<double> bound(to_size(side.padded), 0.0);
+    Nodes nodes;
+    Jet jet;
+    for (Index j = 0; j < side.n; ++j) {
+        const double m = side.m[to_size(j)], R = side.R[to_size(j)];
+        const Analytic square = analytic(side.sigma->kind);
+        nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kDigits, kReach));
+        jet.resize(nodes.size());
+        for (std::size_t k = 0; k < nodes.at.size(); ++k) jet.z[k] = m + R * nodes.at[k];
+        jet.evaluate_at(*side.sigma, nodes.size(), true, true);
+        double value = 0, slope = 0, curvature = 0, size = 0;
+        for (std::size_t k = 0; k < nodes.at.size(); ++k) {
+            const double w = nodes.weight[k], second = R * jet.curvature[k];
+            value += w * jet.value[k] * jet.value[k];
+            slope += w * jet.slope[k] * jet.slope[k];
+            curvature += w * second * second;
+        }
+        size = value + slope + curvature;
+        for (Index k = 0; k < kTerms; ++k) {
+            const auto at = to_size(k * of.padded + j);
+            const double next = of.s[at + to_size(of.padded)];
+            value -= of.c[at] * of.c[at];
+            slope -= of.s[at] * of.s[at];
+            curvature -= static_cast<double>(k + 1) * next * next;
+        }
+        // Differences below the rounding of the squares prove no more than that.
+        const double left = std::max({value, slope, curvatures ? curvature : 0.0, 1e-14 * size});
+        bound[to_size(j)] = std::sqrt(left);
+    }
+    return bound;
+}
+
 class Quadrature final : public PairKernel {
 public:
-    Quadrature(const Side& first, const Side& second) : first_(first), second_(second) {}
+    Quadrature(const Side& first, const Side& second)
+        : first_(first),
+          second_(second),
+          one_(first, kTerms + 1),
+          two_(second, kTerms + 1),
+          tail1_(tails(first, one_, true)),
+          tail2_(tails(second, two_, false)) {}
 
     void row(Index i, Index j, Index n, const double* q, Moments out) const override {
+        const std::size_t a = to_size(i);
+        const Neuron one{*first_.sigma, first_.m[a], first_.R[a]};
+        const bool slopes = out.k11 != nullptr;
         Workspace work;
-        const Neuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)]};
-        for (Index c = 0; c < n; ++c) {
-            const std::size_t b = to_size(j + c);
-            const Neuron two{*second_.sigma, second_.m[b], second_.R[b]};
-            const double ratio = q[c] * first_.inverse_R[to_size(i)] * second_.inverse_R[b];
-            const double rho = std::clamp(ratio, -1.0, 1.0), s = std::sqrt((1 - rho) * (1 + rho));
-            const bool swapped = two.R > one.R, slopes = out.k11 != nullptr;
-            Workspace::Sums sums;  // stays zero in the padding
-            if (j + c < second_.n)
-                sums = swapped ? work.integrate(two, one, rho, s, true, slopes)
-                               : work.integrate(one, two, rho, s, false, slopes);
-            out.k00[c] = sums.k00;
-            if (!slopes) continue;
-            out.k10[c] = sums.k10;
-            out.k20[c] = one.R * sums.k20;
-            out.k11[c] = sums.k11;
+        for (Index c = 0; c < n; c += kPack) {
+            const Correlation at(simd::load(q + c), first_.inverse_R[a],
+                                 simd::load(&second_.inverse_R[to_size(j + c)]));
+            MehlerSums(one_, i, two_, j + c, at.rho, kTerms, slopes).store(out, c);
+            for (Index lane = 0; lane < kPack; ++lane) {
+                const std::size_t b = to_size(j + c + lane);
+                const double missed =
+                    std::pow(std::abs(at.rho[lane]), double{kTerms}) * tail1_[a] * tail2_[b];
+                if (missed <= kSeriesError) continue;
+                const Neuron two{*second_.sigma, second_.m[b], second_.R[b]};
+                const bool swapped = two.R > one.R;
+                const auto sums = work.integrate(swapped ? two : one, swapped ? one : two, at.rho[lane],
+                                                 at.s[lane], swapped, slopes);
+                out.k00[c + lane] = sums.k00;
+                if (!slopes) continue;
+                out.k10[c + lane] = sums.k10;
+                out.k20[c + lane] = one.R * sums.k20;
+                out.k11[c + lane] = sums.k11;
+            }
         }
     }
 
 private:
     const Side &first_, &second_;
+    Coefficients one_, two_;
+    std::vector<double> tail1_, tail2_;
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "base/parallel.hpp"
 #include "base/special.hpp"
 #include "gaussian_rule.hpp"
 #include "mfcore/errors.hpp"
@@ -134,30 +133,46 @@ struct TrapezoidSmoother final : Smoother {
     void at(double m, double R, Index count, double* T, double* s) const override {
         const auto rule =
             Trapezoid::Builder().add(analytic(sigma.kind), R).build(36, 9, std::max<Index>(count - 1, 0));
-        constexpr Index kChunk = 128;
-        std::array<double, kChunk> g, weight, value, slope;
-        *T = 0;
+        constexpr Index kChunk = 128;  // whole packs; the last chunk is padded with weight 0
+        std::array<double, kChunk> g, value, slope, before;
+        Pack sum{};
         std::fill(s, s + count, 0.0);
         for (Index first = -rule.half; first <= rule.half; first += kChunk) {
             const Index n = std::min(kChunk, rule.half - first + 1);
-            for (Index i = 0; i < n; ++i) {
+            std::array<double, kChunk> weight{};
+            for (Index i = 0; i < kChunk; ++i) {
                 const auto at = static_cast<std::size_t>(i);
-                g[at] = static_cast<double>(first + i) * rule.step;
-                weight[at] = rule.step * density(g[at]);
+                g[at] = static_cast<double>(std::min(first + i, rule.half)) * rule.step;
                 value[at] = m + R * g[at];
+                if (i < n) weight[at] = rule.step * density(g[at]);
             }
-            evaluate(sigma, n, value.data(), value.data(), slope.data());
-            for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-                *T += weight[i] * value[i];
-                double h = weight[i] * slope[i], before = 0;
-                for (Index k = 0; k < count; ++k) {
-                    s[k] += h;
-                    const double next = next_hermite(k, g[i], h, before);
-                    before = h;
-                    h = next;
+            evaluate(sigma, kChunk, value.data(), value.data(), slope.data());
+            for (std::size_t i = 0; i < kChunk; i += kPack) {
+                const Pack w = simd::load(&weight[i]);
+                sum += w * simd::load(&value[i]);
+                simd::store(&slope[i], w * simd::load(&slope[i]));  // becomes w sigma' h_k
+                simd::store(&before[i], Pack{});
+            }
+            for (Index k = 0; k < count; ++k) {
+                const double back = root(k), scale = 1 / root(k + 1);
+                Pack total{};
+                for (std::size_t i = 0; i < kChunk; i += kPack) {
+                    const Pack h = simd::load(&slope[i]);
+                    total += h;
+                    simd::store(&slope[i], (simd::load(&g[i]) * h - back * simd::load(&before[i])) * scale);
+                    simd::store(&before[i], h);
                 }
+                s[k] += sum_lanes(total);
             }
         }
+        *T = sum_lanes(sum);
+    }
+
+private:
+    static double sum_lanes(Pack x) {
+        double total = 0;
+        for (Index l = 0; l < kPack; ++l) total += x[l];
+        return total;
     }
 };
 
