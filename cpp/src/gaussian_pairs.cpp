@@ -38,15 +38,16 @@ bool is_homogeneous(const Side& side) {
 
 PairKernelPtr make_kernel(const Side& first, const Side& second) {
     const Activation &s1 = *first.sigma, &s2 = *second.sigma;
+    if (!has_exact_pairs(s1, s2))
+        throw std::invalid_argument(
+            "other_network must have an activation whose pairs with the first have an exact expectation; "
+            "use expectation=MonteCarlo(...)");
     if (is_homogeneous(first) && is_homogeneous(second)) return homogeneous_kernel(first, second);
     if (s1.is_piecewise() && s2.is_piecewise()) return piecewise_kernel(first, second);
     if (is_polynomial(s1) || is_polynomial(s2)) return series_kernel(first, second);
     if (s1.kind == Kind::erf && s2.kind == Kind::erf) return erf_kernel(first, second);
     if (s1.kind == Kind::gelu && s2.kind == Kind::gelu) return gelu_kernel(first, second);
-    if (is_smooth(s1) && is_smooth(s2)) return quadrature_kernel(first, second);
-    throw std::invalid_argument(
-        "no exact expectation is known for a piecewise linear and a smooth activation together; "
-        "use expectation=MonteCarlo(...)");
+    return quadrature_kernel(first, second);
 }
 
 /// Nanoseconds per pair, roughly: only decides how many threads are worth waking.
@@ -105,8 +106,11 @@ Side::Side(const Network& network, ConstMat theta, const char* name)
 }
 
 bool has_exact_pairs(const Activation& first, const Activation& second) {
-    return (first.is_piecewise() && second.is_piecewise()) || is_polynomial(first) || is_polynomial(second) ||
-           (is_smooth(first) && is_smooth(second));
+    const auto known = [](const Activation& s) {
+        return s.is_piecewise() || is_polynomial(s) || is_smooth(s);
+    };
+    return known(first) && known(second) &&
+           (is_polynomial(first) || is_polynomial(second) || is_smooth(first) == is_smooth(second));
 }
 
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
