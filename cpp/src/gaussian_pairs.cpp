@@ -18,7 +18,7 @@ using Kind = Activation::Kind;
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Rows = Eigen::Map<const RowMatrix>;
 
-constexpr Index kTileRows = 32, kTileCols = 256;  // a tile and its kernel rows stay in the second cache
+constexpr Index kTileRows = 64, kTileCols = 256;  // a tile and its kernel rows stay in the second cache
 
 Index whole_packs(Index n) { return (n + kPack - 1) / kPack * kPack; }
 std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }

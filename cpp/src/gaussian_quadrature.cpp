@@ -133,14 +133,14 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
         jet.resize(nodes.size());
         for (std::size_t k = 0; k < nodes.at.size(); ++k) jet.z[k] = m + R * nodes.at[k];
         jet.evaluate_at(*side.sigma, nodes.size(), true, true);
-        double value = 0, slope = 0, curvature = 0, size = 0;
+        double value = 0, slope = 0, curvature = 0;
         for (std::size_t k = 0; k < nodes.at.size(); ++k) {
             const double w = nodes.weight[k], second = R * jet.curvature[k];
             value += w * jet.value[k] * jet.value[k];
             slope += w * jet.slope[k] * jet.slope[k];
             curvature += w * second * second;
         }
-        size = value + slope + curvature;
+        const double size = value + slope + curvature;
         for (Index k = 0; k < kTerms; ++k) {
             const auto at = to_size(k * of.padded + j);
             const double next = of.s[at + to_size(of.padded)];

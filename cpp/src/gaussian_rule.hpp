@@ -54,8 +54,8 @@ struct Trapezoid {
             const double y = std::min(strip_, std::sqrt(2 * digits / curvature));
             const double root = std::sqrt(static_cast<double>(degree));
             const double omega = digits / y + curvature * y / 2 + 1.5 * root;
-            const double step = 2 * 3.14159265358979323846 / omega;
-            return {step, static_cast<Index>(std::ceil((reach + root) / step))};
+            const double spacing = 2 * 3.14159265358979323846 / omega;
+            return {spacing, static_cast<Index>(std::ceil((reach + root) / spacing))};
         }
 
     private:

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._check import FloatArray
-from ._parts import GaussianPart, HermiteLabel, Label, NetworkLabel
+from ._parts import GaussianPart, HermiteLabel, NetworkLabel
 from .network import Network
 
 
@@ -68,7 +68,7 @@ class GaussianExact:
         """V(θ) = −E[y σ*(x; θ)] for every row, shape (n,)."""
         out = np.zeros(len(theta))
         for part in self._parts:
-            out -= part.weight * self._correlation(part.label, self._seen(part, theta), part, False)[0]
+            out -= part.weight * self._correlation(part, self._seen(part, theta), False)[0]
         return out
 
     def U(self, theta: FloatArray, other: FloatArray) -> FloatArray:
@@ -90,7 +90,7 @@ class GaussianExact:
         at = self._w_at
         for part in self._parts:
             seen = self._seen(part, theta)
-            pull = self._correlation(part.label, seen, part, True)[1]
+            pull = self._correlation(part, seen, True)[1]
             push = _core.pair_potential(
                 self._network._core, seen, self._seen(part, points), weights, True, self._threads
             )[1]
@@ -119,35 +119,23 @@ class GaussianExact:
     def _interaction(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         out = np.zeros(len(theta))
         for part in self._parts:
-            out += (
-                part.weight
-                * _core.pair_potential(
-                    self._network._core,
-                    self._seen(part, theta),
-                    self._seen(part, points),
-                    weights,
-                    False,
-                    self._threads,
-                )[0]
-            )
+            rows, columns = self._seen(part, theta), self._seen(part, points)
+            core, threads = self._network._core, self._threads
+            out += part.weight * _core.pair_potential(core, rows, columns, weights, False, threads)[0]
         return out
 
     def _correlation(
-        self, label: Label, seen: FloatArray, part: GaussianPart, want_grad: bool
+        self, part: GaussianPart, seen: FloatArray, want_grad: bool
     ) -> tuple[FloatArray, FloatArray | None]:
         """E[y σ*] on one part and its gradient in the transformed rows."""
+        label = part.label
         if isinstance(label, NetworkLabel):
             teacher = label.network
             rows = self._seen(part, label.theta, teacher.has_a + teacher.has_b)
             mean = np.full(len(rows), 1 / len(rows))
+            core, threads = self._network._core, self._threads
             value, grad = _core.pair_potential(
-                self._network._core,
-                seen,
-                rows,
-                mean,
-                want_grad,
-                self._threads,
-                other_network=teacher._core,
+                core, seen, rows, mean, want_grad, threads, other_network=teacher._core
             )
             return value, grad
         if not isinstance(label, HermiteLabel):

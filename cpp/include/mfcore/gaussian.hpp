@@ -26,9 +26,10 @@ void bivariate_normal(Index n, const double* h, const double* k, const double* r
 /// are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
 bool has_exact_pairs(const Activation& first, const Activation& second);
 
-/// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. Absolute error a few 1e-16 times the sizes involved
-/// for closed forms; below 1e-10 where tanh, sigmoid or softplus are integrated by a two-dimensional
-/// trapezoid rule, whose cost grows with the product of the two |w|.
+/// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. Absolute error: a few 1e-16 times the sizes of the
+/// two neurons for closed forms; below 1e-10 (softplus: times these sizes) for pairs of tanh, sigmoid,
+/// softplus, where nearly parallel or very steep neurons cost a two-dimensional quadrature each, growing with
+/// the two |w|.
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
                  int threads = 0);
 
