@@ -22,7 +22,7 @@ struct Widened {
             const Pack R = simd::load(&side.R[at]), variance = 1.0 + e * R * R,
                        inverse = 1.0 / sqrt(variance);
             const Pack h = -std::sqrt(e) * simd::load(&side.m[at]) * inverse;
-            const Pack clamped = max(min(h, pack(kFar)), pack(-kFar));
+            const Pack clamped = clamp(h, kFar);
             const Normal normal_at = normal(clamped);
             simd::store(&V[at], variance);
             simd::store(&inverse_root[at], inverse);

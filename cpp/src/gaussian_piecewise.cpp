@@ -65,7 +65,7 @@ struct Knots {
                 const std::size_t at = to_size(k * padded + j);
                 const Pack gap = side.sigma->knots[to_size(k)] - m;
                 // R = 0: +-kFar, or 0 on the knot (the mean of both sides)
-                const Pack level = max(min(gap / max(R, pack(1e-300)), pack(kFar)), pack(-kFar));
+                const Pack level = clamp(gap / max(R, pack(1e-300)), kFar);
                 const Normal normal_at = normal(level);
                 const Pack mean = R * normal_at.density - gap * normal_at.tail;
                 simd::store(&A[at], gap);

@@ -13,9 +13,10 @@ namespace {
 
 constexpr double kDigits =
     38;  // e^-38, because the third-order poles of sigma'' multiply errors by up to 10^4
-constexpr double kReach = 7.8;  // P(|G| > 7.8) = 6e-15
-constexpr Index kChunk = 512;   // inner values in flight
-constexpr Index kTerms = 128;   // of Mehler's series
+constexpr double kReach = 7.8;                // P(|G| > 7.8) = 6e-15
+constexpr Index kChunk = 512;                 // inner values in flight
+constexpr Index kTerms = 128;                 // of Mehler's series
+constexpr Index kMostNodes = Index{1} << 28;  // of one pair, about a second: beyond, the answer is NaN
 constexpr double kSeriesError = 1e-12;
 
 std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
@@ -35,7 +36,7 @@ struct Jet {
 struct Nodes {
     std::vector<double> at, weight;
     void build(const Trapezoid& rule) {
-        at.resize(to_size(2 * rule.half + 1));
+        at.resize(rule.usable() ? to_size(rule.nodes()) : 0);
         weight.resize(at.size());
         for (Index k = -rule.half; k <= rule.half; ++k) {
             const double g = static_cast<double>(k) * rule.step;
@@ -60,6 +61,10 @@ class Workspace {
 public:
     struct Sums {
         double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1
+        static Sums none() {
+            const double nan = std::nan("");
+            return {nan, nan, nan, nan};
+        }
     };
 
     /// `swapped`: the outer neuron is the second of the pair.
@@ -71,6 +76,7 @@ public:
             z_.single();  // the spread matters to second order only
         else
             z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kDigits, kReach));
+        if (u_.size() * z_.size() == 0 || u_.size() * z_.size() > kMostNodes) return Sums::none();
         outer_.resize(u_.size());
         for (Index k = 0; k < u_.size(); ++k) outer_.z[to_size(k)] = outer.m + outer.R * u_.at[to_size(k)];
         outer_.evaluate_at(outer.sigma, u_.size(), slopes, slopes && !swapped);
@@ -148,7 +154,11 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
             slope -= of.s[at] * of.s[at];
             curvature -= static_cast<double>(k + 1) * next * next;
         }
-        // Differences below the rounding of the squares prove no more than that.
+        // Differences below the rounding of the squares prove no more than that; no nodes prove nothing.
+        if (nodes.size() == 0) {
+            bound[to_size(j)] = std::nan("");
+            continue;
+        }
         const double left = std::max({value, slope, curvatures ? curvature : 0.0, 1e-14 * size});
         bound[to_size(j)] = std::sqrt(left);
     }

@@ -36,7 +36,10 @@ inline Analytic analytic(Activation::Kind kind) {
 /// e^{-Omega y + y^2/2} sup |f(x + i y)| for any height y inside the strip; `digits` is the exponent wanted.
 struct Trapezoid {
     double step;
-    Index half;
+    Index half;  ///< negative: the rate is not finite, or too steep to be worth the nodes
+
+    Index nodes() const { return 2 * half + 1; }
+    bool usable() const { return half >= 0; }
 
     /// For f(u) = sigma_1(. + r_1 u) sigma_2(. + r_2 u) ...: strips and growths of the factors joined by
     /// add().
@@ -55,10 +58,13 @@ struct Trapezoid {
             const double root = std::sqrt(static_cast<double>(degree));
             const double omega = digits / y + curvature * y / 2 + 1.5 * root;
             const double spacing = 2 * 3.14159265358979323846 / omega;
-            return {spacing, static_cast<Index>(std::ceil((reach + root) / spacing))};
+            const double side = std::ceil((reach + root) / spacing);
+            if (!(side <= kMostNodes)) return {0, -1};  // not only large: NaN too
+            return {spacing, static_cast<Index>(side)};
         }
 
     private:
+        static constexpr double kMostNodes = 1 << 21;
         double strip_ = std::numeric_limits<double>::infinity(), growth_ = 0;
     };
 };

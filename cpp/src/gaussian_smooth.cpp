@@ -136,7 +136,9 @@ struct TrapezoidSmoother final : Smoother {
         constexpr Index kChunk = 128;  // whole packs; the last chunk is padded with weight 0
         std::array<double, kChunk> g, value, slope, before;
         Pack sum{};
-        std::fill(s, s + count, 0.0);
+        std::fill(s, s + count, rule.usable() ? 0.0 : std::nan(""));
+        *T = std::nan("");
+        if (!rule.usable()) return;
         for (Index first = -rule.half; first <= rule.half; first += kChunk) {
             const Index n = std::min(kChunk, rule.half - first + 1);
             std::array<double, kChunk> weight{};
@@ -200,7 +202,7 @@ void smooth(const Activation& sigma, Index n, const double* m, const double* R, 
     sigma.validate();
     with_smoother(sigma, [&](const Smoother& smoother) {
         for (Index i = 0; i < n; ++i) {
-            require(R[i] >= 0, "R", "must be >= 0", R[i]);
+            require(!(R[i] < 0), "R", "must be >= 0", R[i]);
             double value, s[2];  // d/dm T = s_0, d/dR T = E[G sigma'] = s_1
             smoother.at(m[i], R[i], T_R ? 2 : (T_m ? 1 : 0), &value, s);
             if (T) T[i] = value;
@@ -214,7 +216,7 @@ void slope_coefficients(const Activation& sigma, Index n, const double* m, const
     sigma.validate();
     with_smoother(sigma, [&](const Smoother& smoother) {
         for (Index i = 0; i < n; ++i) {
-            require(R[i] >= 0, "R", "must be >= 0", R[i]);
+            require(!(R[i] < 0), "R", "must be >= 0", R[i]);
             double value;
             smoother.at(m[i], R[i], s.cols, &value, s.row(i));
         }

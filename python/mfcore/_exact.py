@@ -103,7 +103,8 @@ class GaussianExact:
         """R(ρ) = E(y − f_ρ(x))² = E y² + 2∫V dρ + ∫∫U dρdρ; the matrix U is never stored."""
         square = sum(part.weight * (self._label_square(part) + part.noise**2) for part in self._parts)
         fit = 2 * weights @ self.V(points) + weights @ self._interaction(points, points, weights)
-        return max(0.0, float(square + fit))  # rounding may leave -1e-16 at a perfect fit
+        risk = float(square + fit)
+        return 0.0 if risk < 0 else risk  # rounding may leave -1e-16 at a perfect fit; NaN stays NaN
 
     @property
     def _w_at(self) -> int:

@@ -51,6 +51,25 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("what is not finite comes out as NaN, and quickly") {
+    using Kind = Activation::Kind;
+    for (const Kind kind : {Kind::erf, Kind::gelu, Kind::tanh, Kind::softplus}) {
+        const Network network{{kind, 0, 0, {}, {}, {}}, Output::one, Bias::trained, false};
+        for (const Index bad : {0, 1}) {
+            double theta[] = {0.3, 0.5}, other[] = {0.1, 0.2}, U = 0;
+            theta[bad] = std::nan("");
+            pair_matrix(network, {theta, 1, 2}, network, {other, 1, 2}, {&U, 1, 1});
+            CHECK(std::isnan(U));
+            pair_matrix(network, {other, 1, 2}, network, {theta, 1, 2}, {&U, 1, 1});
+            CHECK(std::isnan(U));
+        }
+        const double m = 0, steep = 1e300;
+        double T = 0;
+        smooth({Kind::tanh, 0, 0, {}, {}, {}}, 1, &m, &steep, &T, nullptr, nullptr);
+        CHECK(std::isnan(T));
+    }
+}
+
 TEST_CASE("rows may have a stride") {
     const Network network{kinked(), Output::one, Bias::trained, false};
     const Index n = 5, D = network.row(3), wide = D + 4;

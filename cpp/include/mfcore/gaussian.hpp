@@ -8,8 +8,9 @@ namespace mfcore {
 
 /// Gaussian smoothing T(m, R) = E sigma(m + R G), G ~ N(0, 1), R >= 0, and its derivatives; null outputs are
 /// skipped. Closed forms, except for tanh, sigmoid and softplus: trapezoid rule in G, absolute error about
-/// 1e-14 (times |m| + R for softplus), with about 60 + 60 R points (half of that for the last two).
-/// At R = 0: sigma(m), its slope (the mean of both sides at a knot) and the limit of d/dR as R -> 0+.
+/// 1e-14 (times |m| + R for softplus), with about 60 + 60 R points (half of that for the last two); NaN where
+/// that would be more than four million (R of about 5e4). At R = 0: sigma(m), its slope (the mean of both
+/// sides at a knot) and the limit of d/dR as R -> 0+.
 void smooth(const Activation& sigma, Index n, const double* m, const double* R, double* T, double* T_m,
             double* T_R);
 
@@ -28,8 +29,8 @@ bool has_exact_pairs(const Activation& first, const Activation& second);
 
 /// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. Absolute error: a few 1e-16 times the sizes of the
 /// two neurons for closed forms; below 1e-10 (softplus: times these sizes) for pairs of tanh, sigmoid,
-/// softplus, where nearly parallel or very steep neurons cost a two-dimensional quadrature each, growing with
-/// the two |w|.
+/// softplus, where nearly parallel or steep neurons cost a two-dimensional quadrature each, which grows with
+/// the product of the two |w| (NaN where both exceed about 250 for tanh, 500 for the others).
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
                  int threads = 0);
 

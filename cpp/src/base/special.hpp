@@ -24,6 +24,10 @@ inline Pack select(simd::IntVec<double> mask, Pack yes, Pack no) {
 }
 inline Pack min(Pack a, Pack b) { return select(a < b, a, b); }
 inline Pack max(Pack a, Pack b) { return select(a > b, a, b); }
+/// x kept in [-bound, bound]; NaN stays NaN.
+inline Pack clamp(Pack x, double bound) {
+    return select(x > pack(bound), pack(bound), select(x < pack(-bound), pack(-bound), x));
+}
 inline Pack abs(Pack x) { return max(x, -x); }
 inline Pack sqrt(Pack x) {
     Pack root;
