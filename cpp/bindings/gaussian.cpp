@@ -1,7 +1,94 @@
+#include "mfcore/gaussian.hpp"
+
 #include "arrays.hpp"
 
 namespace mfcore::bindings {
+namespace {
 
-void bind_gaussian(py::module_& /*m*/) {}
+py::tuple smooth_arrays(const Activation& sigma, const In& m, const In& R) {
+    const Index n = m.size();
+    vector(m, "m", n);
+    vector(R, "R", n);
+    auto T = make({n}), T_m = make({n}), T_R = make({n});
+    const double *from_m = m.data(), *from_R = R.data();
+    double *to_T = T.mutable_data(), *to_m = T_m.mutable_data(), *to_R = T_R.mutable_data();
+    {
+        py::gil_scoped_release nogil;
+        smooth(sigma, n, from_m, from_R, to_T, to_m, to_R);
+    }
+    return py::make_tuple(T, T_m, T_R);
+}
+
+py::array_t<double> slope_coefficients_array(const Activation& sigma, const In& m, const In& R, Index count) {
+    const Index n = m.size();
+    vector(m, "m", n);
+    vector(R, "R", n);
+    require(count >= 1, "count", "must be >= 1", count);
+    auto s = make({n, count});
+    const Mat to = writable(s);
+    const double *from_m = m.data(), *from_R = R.data();
+    {
+        py::gil_scoped_release nogil;
+        slope_coefficients(sigma, n, from_m, from_R, to);
+    }
+    return s;
+}
+
+py::array_t<double> bivariate_normal_array(const In& h, const In& k, const In& rho) {
+    const Index n = h.size();
+    vector(h, "h", n);
+    vector(k, "k", n);
+    vector(rho, "rho", n);
+    auto p = make({n});
+    bivariate_normal(n, h.data(), k.data(), rho.data(), p.mutable_data());
+    return p;
+}
+
+py::array_t<double> pair_matrix_array(const Network& network, const In& theta, const In& other, int threads,
+                                      const Network* other_network) {
+    const ConstMat rows = matrix(theta, "theta"), cols = matrix(other, "other");
+    auto U = make({rows.rows, cols.rows});
+    const Mat to = writable(U);
+    {
+        py::gil_scoped_release nogil;
+        pair_matrix(network, rows, other_network ? *other_network : network, cols, to, threads);
+    }
+    return U;
+}
+
+py::tuple pair_potential_arrays(const Network& network, const In& theta, const In& other, const In& weights,
+                                bool want_grad, int threads, const Network* other_network) {
+    const ConstMat rows = matrix(theta, "theta"), cols = matrix(other, "other");
+    const double* w = vector(weights, "weights", cols.rows);
+    auto value = make({rows.rows});
+    auto grad = make({want_grad ? rows.rows : 0, rows.cols});
+    double* to_value = value.mutable_data();
+    Mat to_grad = writable(grad);
+    {
+        py::gil_scoped_release nogil;
+        pair_potential(network, rows, other_network ? *other_network : network, cols, w, to_value,
+                       want_grad ? &to_grad : nullptr, threads);
+    }
+    return py::make_tuple(value, want_grad ? py::object(grad) : py::object(py::none()));
+}
+
+}  // namespace
+
+void bind_gaussian(py::module_& m) {
+    m.def("smooth", &smooth_arrays, py::arg("activation"), py::arg("m"), py::arg("R"),
+          "T = E sigma(m + R G) and its derivatives in m and R.");
+    m.def("slope_coefficients", &slope_coefficients_array, py::arg("activation"), py::arg("m"), py::arg("R"),
+          py::arg("count"), "E[sigma'(m + R G) h_k(G)], k = 0 .. count - 1, shape (n, count).");
+    m.def("bivariate_normal", &bivariate_normal_array, py::arg("h"), py::arg("k"), py::arg("rho"),
+          "P(u > h, v > k) for standard normals of correlation rho.");
+    m.def("has_exact_pairs", &has_exact_pairs, py::arg("first"), py::arg("second"));
+    m.def("pair_matrix", &pair_matrix_array, py::arg("network"), py::arg("theta"), py::arg("other"),
+          py::arg("threads") = 0, py::kw_only(), py::arg("other_network") = nullptr,
+          "U(theta_i, other_j) under x ~ N(0, I).");
+    m.def("pair_potential", &pair_potential_arrays, py::arg("network"), py::arg("theta"), py::arg("other"),
+          py::arg("weights"), py::arg("want_grad") = false, py::arg("threads") = 0, py::kw_only(),
+          py::arg("other_network") = nullptr,
+          "sum_j weights_j U(theta_i, other_j) and its gradient (None unless wanted).");
+}
 
 }  // namespace mfcore::bindings

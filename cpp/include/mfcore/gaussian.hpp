@@ -1,0 +1,43 @@
+#pragma once
+// Exact expectations of neurons under x ~ N(0, I_d). Other covariances A A^T: pass A^T w for w.
+#include "mfcore/activation.hpp"
+#include "mfcore/network.hpp"
+#include "mfcore/views.hpp"
+
+namespace mfcore {
+
+/// Gaussian smoothing T(m, R) = E sigma(m + R G), G ~ N(0, 1), R >= 0, and its derivatives; null outputs are
+/// skipped. Closed forms, except for tanh, sigmoid and softplus: trapezoid rule in G, absolute error about
+/// 1e-14 (times |m| + R for softplus), with about 60 + 60 R points (half of that for the last two); NaN where
+/// that would be more than four million (R of about 5e4). At R = 0: sigma(m), its slope (the mean of both
+/// sides at a knot) and the limit of d/dR as R -> 0+.
+void smooth(const Activation& sigma, Index n, const double* m, const double* R, double* T, double* T_m,
+            double* T_R);
+
+/// s(i, k) = E[sigma'(m_i + R_i G) h_k(G)], k = 0 .. s.cols - 1, orthonormal h_k = He_k/sqrt(k!). They hold
+/// every derivative: d^k/dm^k T = sqrt((k-1)!) s_{k-1}/R^{k-1}, and E[sigma(m + R G) h_k(G)] = R
+/// s_{k-1}/sqrt(k), k >= 1.
+void slope_coefficients(const Activation& sigma, Index n, const double* m, const double* R, Mat s);
+
+/// p[i] = P(u > h[i], v > k[i]) for standard normals of correlation rho[i] in [-1, 1]; absolute error <
+/// 1e-15.
+void bivariate_normal(Index n, const double* h, const double* k, const double* rho, double* p);
+
+/// Can pairs of neurons with these activations be integrated exactly? Yes if both are piecewise linear, both
+/// are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
+bool has_exact_pairs(const Activation& first, const Activation& second);
+
+/// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. Absolute error: a few 1e-16 times the sizes of the
+/// two neurons for closed forms; below 1e-10 (softplus: times these sizes) for pairs of tanh, sigmoid,
+/// softplus, where nearly parallel or steep neurons cost a two-dimensional quadrature each, which grows with
+/// the product of the two |w| (NaN where both exceed about 250 for tanh, 500 for the others).
+void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
+                 int threads = 0);
+
+/// value[i] = sum_j weights[j] U(theta_i, theta'_j) and its gradient with respect to every entry of theta_i;
+/// null outputs are skipped. Memory O((n + m) d); the same bits for any number of threads. At w = 0 the
+/// gradient is the mean over directions (for kinks at b; elsewhere it is the derivative).
+void pair_potential(const Network& network, ConstMat theta, const Network& other_network, ConstMat other,
+                    const double* weights, double* value, Mat* grad, int threads = 0);
+
+}  // namespace mfcore

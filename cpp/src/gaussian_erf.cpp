@@ -1,0 +1,140 @@
+// Pairs of erf and of gelu neurons. With independent Z ~ N(0, 1), erf(g) = 2 P(Z < sqrt2 g) - 1 and
+// gelu(g) = g P(Z < g): both reduce to one bivariate normal probability of g and Z together.
+#include <cmath>
+
+#include "base/bivariate.hpp"
+#include "gaussian_pairs.hpp"
+
+namespace mfcore {
+namespace {
+
+using namespace special;
+
+std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
+
+/// Variances V = 1 + e R^2 of sqrt(e) g - Z, and the levels -sqrt(e) m/sqrt V with their tails and densities.
+struct Widened {
+    std::vector<double> V, inverse_root, level, tail, density;
+    Widened(const Side& side, double e) {
+        for (auto* v : {&V, &inverse_root, &level, &tail, &density}) v->resize(to_size(side.padded));
+        for (Index j = 0; j < side.padded; j += kPack) {
+            const std::size_t at = to_size(j);
+            const Pack R = simd::load(&side.R[at]), variance = 1.0 + e * R * R,
+                       inverse = 1.0 / sqrt(variance);
+            const Pack h = -std::sqrt(e) * simd::load(&side.m[at]) * inverse;
+            const Pack clamped = clamp(h, kFar);
+            const Normal normal_at = normal(clamped);
+            simd::store(&V[at], variance);
+            simd::store(&inverse_root[at], inverse);
+            simd::store(&level[at], clamped);
+            simd::store(&tail[at], normal_at.tail);
+            simd::store(&density[at], normal_at.density);
+        }
+    }
+};
+
+/// One pair of widened variables: the correlation rho of the two, s = sqrt(1 - rho^2) from
+/// V1 V2 (1 - rho^2) = 1 + e R1^2 + e R2^2 + (e R1 R2)^2 (1 - corr(g1, g2)^2), where nothing cancels.
+struct WidePair {
+    Pack rho, s;
+    Quadrant at;
+    WidePair(const Side& first, const Side& second, const Widened& one, const Widened& two, double e, Index i,
+             Index j, Pack q) {
+        const std::size_t a = to_size(i), b = to_size(j);
+        const Pack inverse = one.inverse_root[a] * simd::load(&two.inverse_root[b]);
+        const Correlation inner(q, first.inverse_R[a], simd::load(&second.inverse_R[b]));
+        const Pack both = (e * first.R[a]) * simd::load(&second.R[b]) * inner.s;
+        rho = e * q * inverse;
+        s = sqrt((one.V[a] + simd::load(&two.V[b]) - 1.0 + both * both)) * inverse;
+        at = quadrant(pack(one.level[a]), pack(one.tail[a]), simd::load(&two.level[b]),
+                      simd::load(&two.tail[b]), rho, s);
+    }
+};
+
+/// K00 = 4L - 2Q(h) - 2Q(k) + 1; derivatives by dL/dh = -f(h) Q(k'), dL/drho = f(h) f(k')/s, and
+/// K10 = dK/dm1, K20 = 2 dK/d(R1^2), K11 = dK/dq.
+class ErfPairs final : public PairKernel {
+public:
+    ErfPairs(const Side& first, const Side& second)
+        : first_(first), second_(second), one_(first, 2), two_(second, 2) {}
+
+    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
+        const std::size_t a = to_size(i);
+        const double inverse1 = one_.inverse_root[a], h = one_.level[a], f = one_.density[a];
+        for (Index c = 0; c < n; c += kPack) {
+            const WidePair pair(first_, second_, one_, two_, 2, i, j + c, simd::load(q + c));
+            const Pack tail2 = simd::load(&two_.tail[to_size(j + c)]);
+            simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (one_.tail[a] + tail2) + 1.0);
+            if (!out.k11) continue;
+            const Pack along = f * (4.0 * pair.at.k_of_h.tail - 2.0);
+            const Pack joint = 4.0 * f * pair.at.k_of_h.density / pair.s;
+            simd::store(out.k10 + c, std::sqrt(2.0) * inverse1 * along);
+            simd::store(out.k20 + c, (2 * first_.R[a] / one_.V[a]) * (h * along - pair.rho * joint));
+            simd::store(out.k11 + c, 2.0 * inverse1 * simd::load(&two_.inverse_root[to_size(j + c)]) * joint);
+        }
+    }
+
+private:
+    const Side &first_, &second_;
+    Widened one_, two_;
+};
+
+/// L(m1, m2) = P(Z1 < g1, Z2 < g2) and E[g1 g2 1{..}] = D1 D2 L with D1 = m1 + q11 d1 + q12 d2, D2 likewise
+/// (Stein). Mixed derivatives of L are those of the density p of N(0, C), C = (A q; q B), at (m1, m2); pure
+/// ones follow from A L11 + q p = -m1 L1 and its derivatives.
+class GeluPairs final : public PairKernel {
+public:
+    GeluPairs(const Side& first, const Side& second)
+        : first_(first), second_(second), one_(first, 1), two_(second, 1) {}
+
+    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
+        for (Index c = 0; c < n; c += kPack) pack_of(i, j + c, simd::load(q + c), c, out);
+    }
+
+private:
+    void pack_of(Index i, Index j, Pack q, Index c, Moments out) const {
+        const std::size_t a = to_size(i), b = to_size(j);
+        const WidePair pair(first_, second_, one_, two_, 1, i, j, q);
+        const Pack m1 = pack(first_.m[a]), m2 = simd::load(&second_.m[b]);
+        const Pack A = pack(one_.V[a]), B = simd::load(&two_.V[b]), q11 = A - 1.0, q22 = B - 1.0;
+        const Pack inverse1 = pack(one_.inverse_root[a]), inverse2 = simd::load(&two_.inverse_root[b]);
+        const Pack L = pair.at.tail;
+        const Pack L1 = one_.density[a] * pair.at.k_of_h.tail * inverse1;
+        const Pack L2 = simd::load(&two_.density[b]) * pair.at.h_of_k.tail * inverse2;
+        const Pack p = one_.density[a] * pair.at.k_of_h.density * inverse1 * inverse2 / pair.s;
+        const Pack L11 = -(m1 * L1 + q * p) / A, L22 = -(m2 * L2 + q * p) / B;
+        const Pack of_l = m1 * m2 + q, of1 = m1 * q + m2 * q11, of2 = m1 * q22 + m2 * q;
+        const Pack of11 = q11 * q, of12 = q11 * q22 + q * q, of22 = q * q22;
+        simd::store(out.k00 + c, of_l * L + of1 * L1 + of2 * L2 + of11 * L11 + of12 * p + of22 * L22);
+        if (!out.k11) return;
+
+        const Pack inverse_det = 1.0 / (A * B * pair.s * pair.s);  // C^{-1} = (B -q; -q A) inverse_det
+        const Pack H1 = (B * m1 - q * m2) * inverse_det, H2 = (A * m2 - q * m1) * inverse_det;
+        const Pack p1 = -H1 * p, p2 = -H2 * p;
+        const Pack p11 = (H1 * H1 - B * inverse_det) * p, p22 = (H2 * H2 - A * inverse_det) * p;
+        const Pack p12 = (H1 * H2 + q * inverse_det) * p;
+        const Pack L111 = -(L1 + m1 * L11 + q * p1) / A;
+        const Pack L1111 = -(2.0 * L11 + m1 * L111 + q * p11) / A;
+        const Pack d2_l1 = m2 * L1 + q * L11 + q22 * p;  // D2 L1, and D2 L below
+        simd::store(out.k10 + c, m2 * L + q * L1 + q22 * L2 + of_l * L1 + of1 * L11 + of2 * p + of11 * L111 +
+                                     of12 * p1 + of22 * p2);
+        simd::store(out.k20 + c, first_.R[a] * (2.0 * d2_l1 + of_l * L11 + of1 * L111 + of2 * p1 +
+                                                of11 * L1111 + of12 * p11 + of22 * p12));
+        simd::store(out.k11 + c, L + m2 * L2 + m1 * L1 + 2.0 * q * p + q22 * L22 + q11 * L11 + of_l * p +
+                                     of1 * p1 + of2 * p2 + of11 * p11 + of12 * p12 + of22 * p22);
+    }
+
+    const Side &first_, &second_;
+    Widened one_, two_;
+};
+
+}  // namespace
+
+PairKernelPtr erf_kernel(const Side& first, const Side& second) {
+    return std::make_unique<ErfPairs>(first, second);
+}
+PairKernelPtr gelu_kernel(const Side& first, const Side& second) {
+    return std::make_unique<GeluPairs>(first, second);
+}
+
+}  // namespace mfcore

@@ -1,0 +1,56 @@
+#pragma once
+// Pairs of neurons as two correlated Gaussians: g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) = rho.
+#include <memory>
+#include <vector>
+
+#include "base/special.hpp"
+#include "mfcore/network.hpp"
+
+namespace mfcore {
+
+/// One side of all pairs: a, m = b and R = |w| of every neuron, padded with harmless values to whole packs.
+struct Side {
+    const Activation* sigma;
+    bool has_b;
+    Index n, padded, d;
+    std::vector<double> a, m, R, inverse_R;  // inverse_R = 0 at R = 0: then rho = 0
+    std::vector<double> w;                   // n x d, contiguous
+
+    Side(const Network& network, ConstMat theta, const char* name);
+};
+
+/// Rows of K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as a
+/// distribution).
+struct Moments {
+    double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
+};
+
+class PairKernel {
+public:
+    virtual ~PairKernel() = default;
+    /// Neuron i of the first side against neurons j .. j + n - 1 of the second, n and j multiples of kPack;
+    /// q = <w_i, w_j>, contiguous.
+    virtual void row(Index i, Index j, Index n, const double* q, Moments out) const = 0;
+};
+
+using PairKernelPtr = std::unique_ptr<const PairKernel>;
+PairKernelPtr homogeneous_kernel(const Side& first, const Side& second);  ///< kinks at 0 only, no bias
+PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
+PairKernelPtr erf_kernel(const Side& first, const Side& second);
+PairKernelPtr gelu_kernel(const Side& first, const Side& second);
+PairKernelPtr series_kernel(const Side& first, const Side& second);  ///< one of the two is a polynomial
+PairKernelPtr quadrature_kernel(const Side& first, const Side& second);
+
+/// rho = q/(R1 R2), kept in [-1, 1], and s = sqrt(1 - rho^2). Rounding of rho costs 1e-16/s in K20 and K11
+/// alone, but not in the gradient K20 w/R1 + K11 w', where the two errors cancel because both use this rho
+/// and s.
+struct Correlation {
+    Pack rho, s;
+    Correlation(Pack q, double inverse_R1, Pack inverse_R2) {
+        using namespace special;
+        rho = max(min(q * inverse_R1 * inverse_R2, pack(1.0)), pack(-1.0));
+        s = sqrt((1.0 - rho) * (1.0 + rho));
+    }
+};
+
+}  // namespace mfcore

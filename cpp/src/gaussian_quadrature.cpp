@@ -1,0 +1,217 @@
+// Pairs of smooth neurons without a closed form, by a two-dimensional trapezoid rule: over u of the wider
+// neuron g = m + R u, and over z of the other, g' = m' + R'(rho u + s z). The inner rule costs R' s, the
+// outer one R.
+#include <algorithm>
+#include <cmath>
+
+#include "gaussian_pairs.hpp"
+#include "gaussian_rule.hpp"
+#include "gaussian_series.hpp"
+
+namespace mfcore {
+namespace {
+
+constexpr double kDigits =
+    38;  // e^-38, because the third-order poles of sigma'' multiply errors by up to 10^4
+constexpr double kReach = 7.8;                // P(|G| > 7.8) = 6e-15
+constexpr Index kChunk = 512;                 // inner values in flight
+constexpr Index kTerms = 128;                 // of Mehler's series
+constexpr Index kMostNodes = Index{1} << 28;  // of one pair, about a second: beyond, the answer is NaN
+constexpr double kSeriesError = 1e-12;
+
+std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
+
+/// Values of sigma and its first two derivatives at a list of arguments.
+struct Jet {
+    std::vector<double> z, value, slope, curvature;
+    void resize(Index n) {
+        for (auto* v : {&z, &value, &slope, &curvature}) v->resize(std::max(v->size(), to_size(n)));
+    }
+    void evaluate_at(const Activation& sigma, Index n, bool slopes, bool curvatures) {
+        evaluate(sigma, n, z.data(), value.data(), slopes ? slope.data() : nullptr,
+                 curvatures ? curvature.data() : nullptr);
+    }
+};
+
+struct Nodes {
+    std::vector<double> at, weight;
+    void build(const Trapezoid& rule) {
+        at.resize(rule.usable() ? to_size(rule.nodes()) : 0);
+        weight.resize(at.size());
+        for (Index k = -rule.half; k <= rule.half; ++k) {
+            const double g = static_cast<double>(k) * rule.step;
+            at[to_size(k + rule.half)] = g;
+            weight[to_size(k + rule.half)] = rule.step * special::kInvSqrt2Pi * std::exp(-0.5 * g * g);
+        }
+    }
+    void single() {
+        at.assign(1, 0.0);
+        weight.assign(1, 1.0);
+    }
+    Index size() const { return static_cast<Index>(at.size()); }
+};
+
+struct Neuron {
+    const Activation& sigma;
+    double m, R;
+};
+
+/// Reused for every pair of one row, so that nothing is allocated per pair once it has grown.
+class Workspace {
+public:
+    struct Sums {
+        double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1
+        static Sums none() {
+            const double nan = std::nan("");
+            return {nan, nan, nan, nan};
+        }
+    };
+
+    /// `swapped`: the outer neuron is the second of the pair.
+    Sums integrate(const Neuron& outer, const Neuron& inner, double rho, double s, bool swapped,
+                   bool slopes) {
+        const Analytic one = analytic(outer.sigma.kind), two = analytic(inner.sigma.kind);
+        u_.build(Trapezoid::Builder().add(one, outer.R).add(two, inner.R * rho).build(kDigits, kReach));
+        if (inner.R * s < 1e-7)
+            z_.single();  // the spread matters to second order only
+        else
+            z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kDigits, kReach));
+        if (u_.size() * z_.size() == 0 || u_.size() * z_.size() > kMostNodes) return Sums::none();
+        outer_.resize(u_.size());
+        for (Index k = 0; k < u_.size(); ++k) outer_.z[to_size(k)] = outer.m + outer.R * u_.at[to_size(k)];
+        outer_.evaluate_at(outer.sigma, u_.size(), slopes, slopes && !swapped);
+        Sums sums;
+        for (Index k = 0; k < u_.size(); ++k) {
+            const std::size_t at = to_size(k);
+            double t[3];
+            smooth_inner(inner, inner.m + inner.R * rho * u_.at[at], inner.R * s, slopes, slopes && swapped,
+                         t);
+            const double w = u_.weight[at], value = w * outer_.value[at];
+            sums.k00 += value * t[0];
+            if (!slopes) continue;
+            const double slope = w * outer_.slope[at];
+            sums.k11 += slope * t[1];
+            sums.k10 += swapped ? value * t[1] : slope * t[0];
+            sums.k20 += swapped ? value * t[2] : w * outer_.curvature[at] * t[0];
+        }
+        return sums;
+    }
+
+private:
+    void smooth_inner(const Neuron& inner, double m, double R, bool slopes, bool curvatures, double* t) {
+        inner_.resize(std::min(kChunk, z_.size()));
+        t[0] = t[1] = t[2] = 0;
+        for (Index first = 0; first < z_.size(); first += kChunk) {
+            const Index n = std::min(kChunk, z_.size() - first);
+            const double *z = &z_.at[to_size(first)], *w = &z_.weight[to_size(first)];
+            for (Index l = 0; l < n; ++l) inner_.z[to_size(l)] = m + R * z[l];
+            inner_.evaluate_at(inner.sigma, n, slopes, curvatures);
+            t[0] += dot(n, w, inner_.value.data());
+            if (slopes) t[1] += dot(n, w, inner_.slope.data());
+            if (curvatures) t[2] += dot(n, w, inner_.curvature.data());
+        }
+    }
+    static double dot(Index n, const double* x, const double* y) {
+        Pack sum{};
+        Index l = 0;
+        for (; l + kPack <= n; l += kPack) sum += simd::load(x + l) * simd::load(y + l);
+        double total = 0;
+        for (Index lane = 0; lane < kPack; ++lane) total += sum[lane];
+        for (; l < n; ++l) total += x[l] * y[l];
+        return total;
+    }
+
+    Nodes u_, z_;
+    Jet outer_, inner_;
+};
+
+/// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first kTerms coefficients, in mean
+/// square: the series of a pair misses at most |rho|^kTerms times the product of the two bounds
+/// (Cauchy-Schwarz).
+std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatures) {
+    std::vector<double> bound(to_size(side.padded), 0.0);
+    Nodes nodes;
+    Jet jet;
+    for (Index j = 0; j < side.n; ++j) {
+        const double m = side.m[to_size(j)], R = side.R[to_size(j)];
+        const Analytic square = analytic(side.sigma->kind);
+        nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kDigits, kReach));
+        jet.resize(nodes.size());
+        for (std::size_t k = 0; k < nodes.at.size(); ++k) jet.z[k] = m + R * nodes.at[k];
+        jet.evaluate_at(*side.sigma, nodes.size(), true, true);
+        double value = 0, slope = 0, curvature = 0;
+        for (std::size_t k = 0; k < nodes.at.size(); ++k) {
+            const double w = nodes.weight[k], second = R * jet.curvature[k];
+            value += w * jet.value[k] * jet.value[k];
+            slope += w * jet.slope[k] * jet.slope[k];
+            curvature += w * second * second;
+        }
+        const double size = value + slope + curvature;
+        for (Index k = 0; k < kTerms; ++k) {
+            const auto at = to_size(k * of.padded + j);
+            const double next = of.s[at + to_size(of.padded)];
+            value -= of.c[at] * of.c[at];
+            slope -= of.s[at] * of.s[at];
+            curvature -= static_cast<double>(k + 1) * next * next;
+        }
+        // Differences below the rounding of the squares prove no more than that; no nodes prove nothing.
+        if (nodes.size() == 0) {
+            bound[to_size(j)] = std::nan("");
+            continue;
+        }
+        const double left = std::max({value, slope, curvatures ? curvature : 0.0, 1e-14 * size});
+        bound[to_size(j)] = std::sqrt(left);
+    }
+    return bound;
+}
+
+class Quadrature final : public PairKernel {
+public:
+    Quadrature(const Side& first, const Side& second)
+        : first_(first),
+          second_(second),
+          one_(first, kTerms + 1),
+          two_(second, kTerms + 1),
+          tail1_(tails(first, one_, true)),
+          tail2_(tails(second, two_, false)) {}
+
+    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
+        const std::size_t a = to_size(i);
+        const Neuron one{*first_.sigma, first_.m[a], first_.R[a]};
+        const bool slopes = out.k11 != nullptr;
+        Workspace work;
+        for (Index c = 0; c < n; c += kPack) {
+            const Correlation at(simd::load(q + c), first_.inverse_R[a],
+                                 simd::load(&second_.inverse_R[to_size(j + c)]));
+            MehlerSums(one_, i, two_, j + c, at.rho, kTerms, slopes).store(out, c);
+            for (Index lane = 0; lane < kPack; ++lane) {
+                const std::size_t b = to_size(j + c + lane);
+                const double missed =
+                    std::pow(std::abs(at.rho[lane]), double{kTerms}) * tail1_[a] * tail2_[b];
+                if (missed <= kSeriesError) continue;
+                const Neuron two{*second_.sigma, second_.m[b], second_.R[b]};
+                const bool swapped = two.R > one.R;
+                const auto sums = work.integrate(swapped ? two : one, swapped ? one : two, at.rho[lane],
+                                                 at.s[lane], swapped, slopes);
+                out.k00[c + lane] = sums.k00;
+                if (!slopes) continue;
+                out.k10[c + lane] = sums.k10;
+                out.k20[c + lane] = one.R * sums.k20;
+                out.k11[c + lane] = sums.k11;
+            }
+        }
+    }
+
+private:
+    const Side &first_, &second_;
+    Coefficients one_, two_;
+    std::vector<double> tail1_, tail2_;
+};
+
+}  // namespace
+
+PairKernelPtr quadrature_kernel(const Side& first, const Side& second) {
+    return std::make_unique<Quadrature>(first, second);
+}
+
+}  // namespace mfcore
