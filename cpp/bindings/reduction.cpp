@@ -13,8 +13,9 @@ namespace mfcore::bindings {
 namespace {
 
 py::tuple pair(const Rule& rule) {
-    return py::make_tuple(py::array_t<double>(static_cast<py::ssize_t>(rule.nodes.size()), rule.nodes.data()),
-                          py::array_t<double>(static_cast<py::ssize_t>(rule.weights.size()), rule.weights.data()));
+    return py::make_tuple(
+        py::array_t<double>(static_cast<py::ssize_t>(rule.nodes.size()), rule.nodes.data()),
+        py::array_t<double>(static_cast<py::ssize_t>(rule.weights.size()), rule.weights.data()));
 }
 
 // One of the three triples: (S, S_m, S_R), or the second derivatives.
@@ -40,10 +41,12 @@ void bind_reduction(py::module_& m) {
     m.def("gauss_chi", [](double d, Index n) { return pair(gauss_chi(d, n)); }, "d"_a, "n"_a);
     m.def("gauss_hermite", [](Index n) { return pair(gauss_hermite(n)); }, "n"_a);
     m.def("gauss_legendre", [](Index n) { return pair(gauss_legendre(n)); }, "n"_a);
-    m.def("panels_chi", [](double d, Index panels) { return pair(panels_chi(d, panels)); }, "d"_a, "panels"_a);
+    m.def(
+        "panels_chi", [](double d, Index panels) { return pair(panels_chi(d, panels)); }, "d"_a, "panels"_a);
     m.def("chi_rule", [](double d) { return pair(chi_rule(d)); }, "d"_a);
-    m.def("angle_rule", [](double d, double spacing) { return pair(angle_rule(d, spacing)); }, "d"_a,
-          "spacing"_a);
+    m.def(
+        "angle_rule", [](double d, double spacing) { return pair(angle_rule(d, spacing)); }, "d"_a,
+        "spacing"_a);
 
     m.def("direction_tail", py::vectorize(&direction_tail), "d"_a, "tau"_a);
     m.def("direction_moment", py::vectorize(&direction_moment), "d"_a, "tau"_a);

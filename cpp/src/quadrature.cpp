@@ -24,7 +24,8 @@ Rule gauss(const Jacobi& jacobi) {
     const Eigen::VectorXd off = jacobi.squares.tail(n - 1).cwiseSqrt();
     solver.computeFromTridiagonal(jacobi.diagonal, off, Eigen::EigenvaluesOnly);
 
-    Rule rule{std::vector<double>(static_cast<std::size_t>(n)), std::vector<double>(static_cast<std::size_t>(n))};
+    Rule rule{std::vector<double>(static_cast<std::size_t>(n)),
+              std::vector<double>(static_cast<std::size_t>(n))};
     const auto polynomials = [&](double x, double& newton) {
         // Orthonormal p_k by their recurrence; at the end p is p_n up to a factor that Newton cancels.
         double before = 0, p = 1, slope_before = 0, slope = 0, sum = 0;
@@ -33,8 +34,7 @@ Rule gauss(const Jacobi& jacobi) {
             const double b_here = k > 0 ? off[k - 1] : 0.0;
             const double b_next = k + 1 < n ? off[k] : 1.0;
             const double next = ((x - jacobi.diagonal[k]) * p - b_here * before) / b_next;
-            const double slope_next =
-                (p + (x - jacobi.diagonal[k]) * slope - b_here * slope_before) / b_next;
+            const double slope_next = (p + (x - jacobi.diagonal[k]) * slope - b_here * slope_before) / b_next;
             before = p, p = next, slope_before = slope, slope = slope_next;
         }
         newton = p / slope;
@@ -100,7 +100,9 @@ Rule panels_chi(double d, Index panels) {
     const double low = std::max(0.0, std::sqrt(d) - 8);
     const double width = (std::sqrt(d) + 8 - low) / static_cast<double>(panels);
     const double peak = std::sqrt(std::max(d - 1, 0.0));  // densities relative to their largest: no overflow
-    const auto log_density = [d](double s) { return d == 1 ? -s * s / 2 : (d - 1) * std::log(s) - s * s / 2; };
+    const auto log_density = [d](double s) {
+        return d == 1 ? -s * s / 2 : (d - 1) * std::log(s) - s * s / 2;
+    };
     Rule rule;
     double mass = 0;
     for (Index p = 0; p < panels; ++p) {
@@ -129,7 +131,8 @@ Rule angle_rule(double d, double spacing) {
     const double reach = gaussian ? 9.5 : std::min(std::numbers::pi / 2, 9.5 * unit);
     Rule angles;
     if (gaussian || d >= 13 || std::fmod(d, 2) == 0) {
-        // |cos|^{d-2} is periodic and smooth, to the order d - 2 at least: equal steps converge geometrically.
+        // |cos|^{d-2} is periodic and smooth, to the order d - 2 at least: equal steps converge
+        // geometrically.
         const auto n = static_cast<Index>(std::ceil(2 * reach / (spacing * unit)));
         for (Index k = 0; k < n; ++k)
             angles.nodes.push_back(reach * ((2 * static_cast<double>(k) + 1) / static_cast<double>(n) - 1));
@@ -140,7 +143,8 @@ Rule angle_rule(double d, double spacing) {
         const double width = 2 * reach / static_cast<double>(panels);
         for (Index p = 0; p < panels; ++p) {
             for (std::size_t k = 0; k < legendre.nodes.size(); ++k) {
-                angles.nodes.push_back(width * (static_cast<double>(p) + (1 + legendre.nodes[k]) / 2) - reach);
+                angles.nodes.push_back(width * (static_cast<double>(p) + (1 + legendre.nodes[k]) / 2) -
+                                       reach);
                 angles.weights.push_back(legendre.weights[k]);
             }
         }

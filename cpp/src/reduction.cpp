@@ -11,10 +11,10 @@
 namespace mfcore {
 namespace {
 
-constexpr Index kChunk = 128;       // nodes taken together; fits the stack
-constexpr Index kOuter = 64;        // most nodes of a quadrature over one direction taken together
-constexpr Index kNanoseconds = 8;   // of one activation or tail, for the choice of threads
-constexpr double kSmall = 20;       // below this dimension features have kinks that matter
+constexpr Index kChunk = 128;      // nodes taken together; fits the stack
+constexpr Index kOuter = 64;       // most nodes of a quadrature over one direction taken together
+constexpr Index kNanoseconds = 8;  // of one activation or tail, for the choice of threads
+constexpr double kSmall = 20;      // below this dimension features have kinks that matter
 
 }  // namespace
 
@@ -38,7 +38,8 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
     require(coordinates() > 0 && nodes_ > 0, "nodes", "must not be empty", nodes.cols);
     columns_.resize(static_cast<std::size_t>(nodes_ * nodes.cols));
     for (Index q = 0; q < nodes_; ++q)
-        for (Index c = 0; c < nodes.cols; ++c) columns_[static_cast<std::size_t>(c * nodes_ + q)] = nodes(q, c);
+        for (Index c = 0; c < nodes.cols; ++c)
+            columns_[static_cast<std::size_t>(c * nodes_ + q)] = nodes(q, c);
 
     if (dims_.empty()) return;
     const bool infinite = std::isinf(dims_[0]);
@@ -148,8 +149,9 @@ void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Inde
     out.S_r[j][at] = by_wide;
 }
 
-// In low dimension S_{d_j}(x, R_j) has kinks at x = t_k +- R_j, of the type |x - x_0|^{(d_j+1)/2}, and the density
-// of u_i is singular at +-1. Between these points u = centre + half sin(angle) makes everything analytic.
+// In low dimension S_{d_j}(x, R_j) has kinks at x = t_k +- R_j, of the type |x - x_0|^{(d_j+1)/2}, and the
+// density of u_i is singular at +-1. Between these points u = centre + half sin(angle) makes everything
+// analytic.
 template <class Add>
 void ReducedFeatures::in_pieces(double m, double narrow, double wide, double d, const Add& add) const {
     std::array<double, 64> edges;  // more knots than fit cost accuracy only
@@ -201,7 +203,8 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
                     if (has_b_) *g++ = p.a * chunk.S_m[i];
                     for (Index j = 0; j < directions_; ++j) *g++ = p.a * chunk.S_m[i] * node[j * nodes_];
                     for (Index j = 0; j < radii(); ++j)
-                        *g++ = p.a * chunk.S_r[static_cast<std::size_t>(j)][i] * node[(directions_ + j) * nodes_];
+                        *g++ = p.a * chunk.S_r[static_cast<std::size_t>(j)][i] *
+                               node[(directions_ + j) * nodes_];
                 }
             }
         }

@@ -21,8 +21,8 @@ Rule smooth_rule(const Activation& sigma, double d, double spread) {
         return std::isinf(d) ? gauss_hermite(n) : gauss_gegenbauer(d, n);
     }
     if (d == 1) return gauss_gegenbauer(1, 2);  // u = +-1
-    // Equal steps D err like exp(-2 pi a / (spread D)) for sigma with its nearest singularity at i a, and like
-    // exp(-2 pi^2 / (D^2 (1 + 2 spread^2))) for erf, whose gelu is the milder case.
+    // Equal steps D err like exp(-2 pi a / (spread D)) for sigma with its nearest singularity at i a, and
+    // like exp(-2 pi^2 / (D^2 (1 + 2 spread^2))) for erf, whose gelu is the milder case.
     double spacing = std::numbers::pi * 0.22 / std::sqrt(1 + 2 * spread * spread);
     if (sigma.kind != Kind::erf && sigma.kind != Kind::gelu) {
         const double a = sigma.kind == Kind::tanh ? std::numbers::pi / 2 : std::numbers::pi;
@@ -44,7 +44,8 @@ void scaled_knots(Index n, double knot, const double* m, const double* R, double
 }  // namespace
 
 Smoother::Smoother(const Activation& sigma, double d) : sigma_(sigma), d_(d) {
-    require(d >= 1 && (std::isinf(d) || d == std::floor(d)), "d", "must be a whole number >= 1 or infinite", d);
+    require(d >= 1 && (std::isinf(d) || d == std::floor(d)), "d", "must be a whole number >= 1 or infinite",
+            d);
     if (sigma.is_piecewise()) {
         table_.emplace_back(d);
         return;
@@ -65,7 +66,8 @@ Index Smoother::cost(double spread) const {
     return static_cast<Index>(rule_for(spread).nodes.size());
 }
 
-void Smoother::evaluate(Index n, const double* m, const double* R, double* S, double* S_m, double* S_R) const {
+void Smoother::evaluate(Index n, const double* m, const double* R, double* S, double* S_m,
+                        double* S_R) const {
     if (sigma_.is_piecewise()) {
         // S = c + m_L m + sum_k delta_k [(m - t_k) A_k + R B_k], S_m = m_L + sum delta_k A_k,
         // S_R = sum delta_k B_k

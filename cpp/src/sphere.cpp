@@ -21,18 +21,18 @@ double half_step_ratio(double x) {
     for (; x < 64; x += 1) factor *= x / (x + 0.5);
     const double h = 1 / x;
     const double series =
-        1 +
-        h * (-1.0 / 8 +
-             h * (1.0 / 128 +
-                  h * (5.0 / 1024 + h * (-21.0 / 32768 + h * (-399.0 / 262144 + h * 869.0 / 4194304)))));
+        1 + h * (-1.0 / 8 +
+                 h * (1.0 / 128 +
+                      h * (5.0 / 1024 + h * (-21.0 / 32768 + h * (-399.0 / 262144 + h * 869.0 / 4194304)))));
     return factor * std::sqrt(x) * series;
 }
 
 // c_d / (d - 1) = B(0), finite for d = 1 too.
 double moment_at_zero(double d) { return 1 / (2 * kSqrtPi * half_step_ratio(d / 2)); }
 
-// P(u > tau) / (tau B(tau)): the contracted continued fraction of I_x((d-1)/2, 1/2) at x = 1 - tau^2, evaluated
-// by Lentz's method. It depends on tau^2 itself, not only on x, which would lose tau^2 to rounding for large d.
+// P(u > tau) / (tau B(tau)): the contracted continued fraction of I_x((d-1)/2, 1/2) at x = 1 - tau^2,
+// evaluated by Lentz's method. It depends on tau^2 itself, not only on x, which would lose tau^2 to rounding
+// for large d.
 double tail_fraction(double d, double x, double tau) {
     const double a = (d - 1) / 2, b = 0.5, y = tau * tau;
     const auto partial = [&](double m) {
@@ -62,7 +62,8 @@ double centre_series(double d, double tau) {
     return sum;
 }
 
-// B(tau); x = 1 - tau^2 is given beside tau: recomputed, it would be inaccurate near tau = 1, and tau^2 near 0.
+// B(tau); x = 1 - tau^2 is given beside tau: recomputed, it would be inaccurate near tau = 1, and tau^2 near
+// 0.
 double moment(double d, double tau, double x) {
     if (x <= 0) return 0;
     const double power = (d - 1) / 2;
@@ -103,9 +104,9 @@ double direction_density(double d, double tau) {
     return (d - 1) * moment_at_zero(d) * std::pow(x, (d - 3) / 2);
 }
 
-// A and B are analytic in |tau| away from 1, and, for whole d, analytic in sqrt(1 - |tau|) up to 1. The second
-// variable serves small d, where the neighbourhood of 1 has mass; the first keeps tau ~ 1/sqrt(d) accurate for
-// large d.
+// A and B are analytic in |tau| away from 1, and, for whole d, analytic in sqrt(1 - |tau|) up to 1. The
+// second variable serves small d, where the neighbourhood of 1 has mass; the first keeps tau ~ 1/sqrt(d)
+// accurate for large d.
 DirectionTable::DirectionTable(double d) : d_(d), root_(d < 40) {
     require(d >= 1, "d", "must be >= 1", d);
     constexpr double kNothing = 1e-19;

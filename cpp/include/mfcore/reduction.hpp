@@ -1,8 +1,9 @@
 #pragma once
-// Features of a network whose law of x is reduced by symmetry (math.md sections 1 to 4): every reduction here is
+// Features of a network whose law of x is reduced by symmetry (math.md sections 1 to 4): every reduction here
+// is
 //   Phi_q(z) = a E sigma(b + <s, z_q> + sum_i r_i s_{q,i} u_i),
-// with u_i the first coordinate of a uniform point of a sphere in R^{d_i}, independent; at d_i = inf the sum is
-// sqrt(sum_i r_i^2 s_{q,i}^2) G. Without radii this is the network itself at the inputs z_q.
+// with u_i the first coordinate of a uniform point of a sphere in R^{d_i}, independent; at d_i = inf the sum
+// is sqrt(sum_i r_i^2 s_{q,i}^2) G. Without radii this is the network itself at the inputs z_q.
 #include <vector>
 
 #include "mfcore/activation.hpp"
@@ -15,12 +16,14 @@ class ReducedFeatures {
 public:
     /// `nodes`: a row [z_q, s_q] for each node: the directions z_q, then one radius for each entry of `dims`
     /// (at most two, both finite or both infinite). Coordinates are [a, b, s..., r...], a and b if present.
-    ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims, ConstMat nodes);
+    ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims,
+                    ConstMat nodes);
 
     Index coordinates() const { return has_a_ + has_b_ + directions_ + radii(); }
     Index size() const { return nodes_; }  ///< Q
 
-    /// phi: n x Q; gradients: n x Q x coordinates(); either may be null. Negative radii count as 0: features end there.
+    /// phi: n x Q; gradients: n x Q x coordinates(); either may be null. Negative radii count as 0: features
+    /// end there.
     void evaluate(ConstMat z, double* phi, double* gradients, int threads = 0) const;
 
 private:

@@ -24,8 +24,8 @@ public:
 
     /// Smooth sigma: nodes in u that average functions of m + R u as smooth as sigma.
     const Rule& rule(double R) const;
-    /// About how many activations (tails for piecewise-linear sigma) a point costs that spreads over this many
-    /// standard deviations.
+    /// About how many activations (tails for piecewise-linear sigma) a point costs that spreads over this
+    /// many standard deviations.
     Index cost(double spread) const;
 
 private:
