@@ -14,7 +14,8 @@ namespace {
 constexpr Index kChunk = 128;      // nodes taken together; fits the stack
 constexpr Index kOuter = 64;       // most nodes of a quadrature over one direction taken together
 constexpr Index kNanoseconds = 8;  // of one activation or tail, for the choice of threads
-constexpr double kSmall = 20;      // below this dimension features have kinks that matter
+constexpr Index kBlockNanoseconds = 20'000;
+constexpr double kSmall = 20;  // below this dimension features have kinks that matter
 
 }  // namespace
 
@@ -183,7 +184,7 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
     // A typical spread is that of two standard deviations of u; two radii average twice.
     const Index cost = smoothers_.empty() ? 1 : smoothers_[0].cost(2);
     const Index point_work = nodes_ * cost * (two_ ? kOuter : 1) * kNanoseconds;
-    const Index block = std::clamp<Index>(kWorkPerThread / std::max<Index>(point_work, 1), 1, 256);
+    const Index block = std::clamp<Index>(kBlockNanoseconds / std::max<Index>(point_work, 1), 1, 256);
     const Index k = coordinates();
 
     for_blocks(z.rows, block, threads_for(z.rows * point_work, threads), [&](Index, Index begin, Index end) {
