@@ -1,7 +1,120 @@
+#include "mfcore/reduction.hpp"
+
+#include <cmath>
+#include <memory>
+
 #include "arrays.hpp"
+#include "mfcore/compress.hpp"
+#include "mfcore/quadrature.hpp"
+#include "mfcore/smoothing.hpp"
+#include "mfcore/sphere.hpp"
 
 namespace mfcore::bindings {
+namespace {
 
-void bind_reduction(py::module_& /*m*/) {}
+py::tuple pair(const Rule& rule) {
+    return py::make_tuple(
+        py::array_t<double>(static_cast<py::ssize_t>(rule.nodes.size()), rule.nodes.data()),
+        py::array_t<double>(static_cast<py::ssize_t>(rule.weights.size()), rule.weights.data()));
+}
+
+// One of the three triples: (S, S_m, S_R), or the second derivatives.
+template <class Call>
+py::tuple three(const In& m, const In& R, Call&& call) {
+    const Index n = m.size();
+    vector(m, "m", n);
+    vector(R, "R", n);
+    auto x = make({n}), y = make({n}), z = make({n});
+    double *px = x.mutable_data(), *py_ = y.mutable_data(), *pz = z.mutable_data();
+    {
+        py::gil_scoped_release nogil;
+        call(n, m.data(), R.data(), px, py_, pz);
+    }
+    return py::make_tuple(x, y, z);
+}
+
+}  // namespace
+
+void bind_reduction(py::module_& m) {
+    using namespace py::literals;
+    m.def("gauss_gegenbauer", [](double d, Index n) { return pair(gauss_gegenbauer(d, n)); }, "d"_a, "n"_a);
+    m.def("gauss_chi", [](double d, Index n) { return pair(gauss_chi(d, n)); }, "d"_a, "n"_a);
+    m.def("gauss_hermite", [](Index n) { return pair(gauss_hermite(n)); }, "n"_a);
+    m.def("gauss_legendre", [](Index n) { return pair(gauss_legendre(n)); }, "n"_a);
+    m.def(
+        "panels_chi", [](double d, Index panels) { return pair(panels_chi(d, panels)); }, "d"_a, "panels"_a);
+    m.def("chi_rule", [](double d) { return pair(chi_rule(d)); }, "d"_a);
+    m.def(
+        "angle_rule", [](double d, double spacing) { return pair(angle_rule(d, spacing)); }, "d"_a,
+        "spacing"_a);
+
+    m.def("direction_tail", py::vectorize(&direction_tail), "d"_a, "tau"_a);
+    m.def("direction_moment", py::vectorize(&direction_moment), "d"_a, "tau"_a);
+    m.def("direction_density", py::vectorize(&direction_density), "d"_a, "tau"_a);
+
+    py::class_<Smoother>(m, "Smoother")
+        .def(py::init<const Activation&, double>(), "activation"_a, "d"_a)
+        .def(
+            "evaluate",
+            [](const Smoother& s, const In& at, const In& R) {
+                return three(at, R, [&](auto... args) { s.evaluate(args...); });
+            },
+            "m"_a, "R"_a, "S, its derivatives with respect to m and to R.")
+        .def(
+            "curvature",
+            [](const Smoother& s, const In& at, const In& R) {
+                return three(at, R, [&](auto... args) { s.curvature(args...); });
+            },
+            "m"_a, "R"_a, "Second derivatives of S: mm, mR, RR.");
+
+    py::class_<ReducedFeatures, std::shared_ptr<ReducedFeatures>>(m, "ReducedFeatures")
+        .def(py::init([](const Activation& activation, bool has_a, bool has_b, std::vector<double> dims,
+                         const In& nodes) {
+                 return std::make_shared<ReducedFeatures>(activation, has_a, has_b, std::move(dims),
+                                                          matrix(nodes, "nodes"));
+             }),
+             "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a)
+        .def_property_readonly("coordinates", &ReducedFeatures::coordinates)
+        .def_property_readonly("size", &ReducedFeatures::size)
+        .def(
+            "features",
+            [](const ReducedFeatures& f, const In& z, int threads) {
+                const ConstMat points = matrix(z, "z", f.coordinates());
+                auto phi = make({points.rows, f.size()});
+                double* out = phi.mutable_data();
+                py::gil_scoped_release nogil;
+                f.evaluate(points, out, nullptr, threads);
+                return phi;
+            },
+            "z"_a, "threads"_a = 0)
+        .def(
+            "gradients",
+            [](const ReducedFeatures& f, const In& z, int threads) {
+                const ConstMat points = matrix(z, "z", f.coordinates());
+                auto grad = make({points.rows, f.size(), f.coordinates()});
+                double* out = grad.mutable_data();
+                py::gil_scoped_release nogil;
+                f.evaluate(points, nullptr, out, threads);
+                return grad;
+            },
+            "z"_a, "threads"_a = 0);
+
+    m.def(
+        "compress",
+        [](const In& values, double tolerance) {
+            const ConstMat table = matrix(values, "values");
+            LowRank low;
+            {
+                py::gil_scoped_release nogil;
+                low = compress(table, tolerance);
+            }
+            auto basis = make({table.rows, low.rank});
+            auto coefficients = make({low.rank, table.cols});
+            std::copy(low.basis.begin(), low.basis.end(), basis.mutable_data());
+            std::copy(low.coefficients.begin(), low.coefficients.end(), coefficients.mutable_data());
+            return py::make_tuple(basis, coefficients, low.error);
+        },
+        "values"_a, "tolerance"_a);
+}
 
 }  // namespace mfcore::bindings

@@ -1,157 +1,206 @@
-"""One-dimensional smoothing and the bivariate normal distribution, against quadrature and mpmath."""
+"""Averages over a direction: tails, S_d and its derivatives, quadrature rules."""
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mfcore import _core, activations
-from numpy.polynomial import HermiteE, Polynomial
-from numpy.polynomial.legendre import leggauss
 from scipy import special
 
-NODES, WEIGHTS = leggauss(20)
-HERMITE = [0.1, 0.2, 0.3, -0.4, 0.5]
-HERMITE_E = HermiteE([c / math.sqrt(math.factorial(k)) for k, c in enumerate(HERMITE)])
-POLYNOMIAL = Polynomial([0.3, -1, 0.5, 0.2])
-
-
-def density(t):
-    return np.exp(-t * t / 2) / math.sqrt(2 * math.pi)
-
-
-# name: (activation, σ, σ', kinks)
-CASES = {
-    "relu": (activations.relu, lambda t: np.maximum(t, 0), lambda t: (t > 0) * 1.0, [0]),
-    "step": (
-        activations.piecewise_linear([0.5, 1.5], [-2.5, 7.5]),
-        lambda t: 10 * (np.clip(t, 0.5, 1.5) - 0.75),
-        lambda t: 10.0 * ((t > 0.5) & (t < 1.5)),
-        [0.5, 1.5],
-    ),
-    "erf": (activations.erf, special.erf, lambda t: 2 / math.sqrt(math.pi) * np.exp(-t * t), []),
-    "gelu": (
-        activations.gelu,
-        lambda t: t * special.ndtr(t),
-        lambda t: special.ndtr(t) + t * density(t),
-        [],
-    ),
-    "tanh": (activations.tanh, np.tanh, lambda t: 1 - np.tanh(t) ** 2, []),
-    "sigmoid": (
-        activations.sigmoid,
-        special.expit,
-        lambda t: special.expit(t) * special.expit(-t),
-        [],
-    ),
-    "softplus": (activations.softplus, lambda t: np.logaddexp(0, t), special.expit, []),
-    "linear": (activations.linear, lambda t: t, np.ones_like, []),
-    "polynomial": (activations.polynomial(POLYNOMIAL.coef), POLYNOMIAL, POLYNOMIAL.deriv(), []),
-    "hermite": (activations.hermite(HERMITE), HERMITE_E, HERMITE_E.deriv(), []),
+INF = math.inf
+STEP = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
+DIP = activations.piecewise_linear(knots=[0.0, 0.5, 1.5], values=[-2.5, -4.0, 7.5], right_slope=0.3)
+SMOOTH = {
+    "tanh": activations.tanh,
+    "sigmoid": activations.sigmoid,
+    "erf": activations.erf,
+    "softplus": activations.softplus,
+    "gelu": activations.gelu,
+    "hermite": activations.hermite([0.3, 1.0, -0.5, 0.2]),
 }
+dimensions = st.sampled_from([2, 3, 4, 5, 10, 19, 20, 39, 40, 41, 100, 320])
 
 
-def gauss_panels(splits, panels):
-    """Nodes and weights for E f(G): 20 Gauss-Legendre points on every panel, `panels` between two splits."""
-    edges = np.sort([-12, 12, *np.linspace(-8, 8, 9), *(t for t in splits if abs(t) < 12)])
-    edges = np.append((edges[:-1, None] + np.diff(edges)[:, None] * np.arange(panels) / panels).ravel(), 12)
+def reference(sigma, d, m, R):
+    """S, S_m, S_R by fine Legendre panels in the angle, u = sin(angle), split at kinks: slow and obvious."""
+    reach = 12.0 if d == INF else min(math.pi / 2, 12 / math.sqrt(d))
+    edges = np.linspace(-reach, reach, 301)
+    kinks = np.array([(t - m) / R for t in getattr(sigma, "knots", ())])
+    if d != INF:
+        kinks = np.arcsin(kinks[abs(kinks) < 1])
+    edges = np.unique(np.concatenate([edges, kinks[abs(kinks) < reach]]))
+    x, w = special.roots_legendre(16)
     half = np.diff(edges)[:, None] / 2
-    x = (edges[:-1, None] + half + half * NODES).ravel()
-    return x, (half * WEIGHTS).ravel() * density(x)
+    angle = (edges[:-1, None] + half * (1 + x)).ravel()
+    u, density = (angle, np.exp(-(angle**2) / 2)) if d == INF else (np.sin(angle), np.cos(angle) ** (d - 2))
+    p = (half * w).ravel() * density
+    p /= p.sum()
+    values, slopes = sigma(m + R * u), sigma.derivative(m + R * u)
+    return p @ values, p @ slopes, p @ (u * slopes)
 
 
-def smooth(activation, m, R):
-    return [float(x[0]) for x in _core.smooth(activation._core, np.array([m]), np.array([R]))]
+def smooth(sigma, d, m, R):
+    S, S_m, S_R = _core.Smoother(sigma._core, d).evaluate(np.atleast_1d(m) * 1.0, np.atleast_1d(R) * 1.0)
+    return S, S_m, S_R
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("at", [(0.1, 1.0), (0.3, 0.5), (0.4, 3.0), (-1.0, 8.0), (0.25, 0.0), (0.2, 1e-9)])
-def test_smoothing_and_slope_coefficients_agree_with_quadrature(name, at):
-    activation, sigma, slope, kinks = CASES[name]
-    m, R = at
-    g, w = gauss_panels([(t - m) / R for t in kinks if R > 0], 8)
-    T, T_m, T_R = smooth(activation, m, R)
-    s = _core.slope_coefficients(activation._core, np.array([m]), np.array([R]), 13)[0]
-    h = np.array([special.eval_hermitenorm(k, g) / math.sqrt(math.factorial(k)) for k in range(13)])
-    value, want = w @ sigma(m + R * g), h @ (w * slope(m + R * g))
-    scale = 1 + np.abs(want).max() + abs(value)  # polynomials reach 10^3
-    assert abs(T - value) < 1e-12 * scale  # promised
-    assert abs(T_m - want[0]) < 1e-12 * scale
-    assert abs(T_R - want[1]) < 1e-12 * scale
-    assert np.abs(s - want).max() < 1e-12 * scale
+@given(d=dimensions, share=st.floats(-0.999, 0.999))
+def test_the_tail_is_the_incomplete_beta_function(d, share):
+    tau = share * min(1.0, 8 / math.sqrt(d))
+    inside = 0.5 * special.betainc(0.5, (d - 1) / 2, tau * tau)
+    upper = 0.5 - inside if inside < 0.4 else 0.5 * special.betaincc(0.5, (d - 1) / 2, tau * tau)
+    # Far tails are powers d/2 of rounded numbers.
+    assert _core.direction_tail(d, abs(tau)) == pytest.approx(upper, rel=1e-13 * d)
+    assert _core.direction_tail(d, -abs(tau)) == pytest.approx(1 - upper, rel=1e-14)
 
 
-def test_smoothing_of_steep_tanh_keeps_twelve_digits():
-    # T = 2Φ(m/R) - 1 + E[tanh - sign], the latter by panels around 0
-    m, R = 3.0, 50.0
-    x, w = leggauss(60)
-    want = 2 * special.ndtr(m / R) - 1
-    for k in range(40):
-        t = k / 2 + (x + 1) / 4
-        want += (w / 4) @ ((np.tanh(t) - 1) * (density((t - m) / R) - density((-t - m) / R)) / R)
-    assert abs(smooth(activations.tanh, m, R)[0] - want) < 1e-12  # promised
+@pytest.mark.parametrize("tau", [-0.9, 0.0, 0.3, 0.99])
+def test_tails_in_two_and_three_dimensions_are_elementary(tau):
+    assert _core.direction_tail(2, tau) == pytest.approx(math.acos(tau) / math.pi, rel=1e-14)
+    assert _core.direction_tail(3, tau) == pytest.approx((1 - tau) / 2, rel=1e-14)
 
 
-def test_a_high_hermite_activation_smooths_to_zero_under_the_standard_normal():
-    # E h_k(G) = 0 and E h_k'(G) h_{k-1}(G) = sqrt k, also at degree 30, where sums of powers would cancel
-    degree = 30
-    activation = activations.hermite([0.0] * degree + [1.0])
-    s = _core.slope_coefficients(activation._core, np.zeros(1), np.ones(1), degree + 1)[0]
-    assert smooth(activation, 0.0, 1.0)[0] == 0
-    want = np.zeros(degree + 1)
-    want[degree - 1] = math.sqrt(degree)
-    np.testing.assert_allclose(s, want, atol=1e-13)  # rounding of products of 30 square roots
+def test_the_tail_reaches_the_normal_one_in_high_dimension():
+    d, x = 1e6, np.linspace(-5, 5, 41)
+    # The difference is of order x^4/d times the density.
+    np.testing.assert_allclose(_core.direction_tail(d, x / 1e3), special.ndtr(-x), atol=3e-7)
 
 
-def test_a_kink_on_the_mean_gives_the_limits_of_small_smoothing():
-    T, T_m, T_R = smooth(activations.relu, 0.0, 0.0)
-    assert T == 0
-    assert T_m == 0.5
-    assert abs(T_R - 1 / math.sqrt(2 * math.pi)) < 1e-16
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 19, 39, 40, 320, 1e6, INF])
+def test_tabulated_tails_are_the_direct_ones(d):
+    tau = np.linspace(-1.2, 1.2, 4001) * (1 if d < 100 else 12 if d == INF else 10 / math.sqrt(d))
+    _, S_m, S_R = smooth(activations.relu, d, -tau, np.ones_like(tau))  # A and B themselves
+    # Interpolation to rounding: both are at most 1.
+    np.testing.assert_allclose(S_m, _core.direction_tail(d, tau), atol=3e-15, rtol=0)
+    np.testing.assert_allclose(S_R, _core.direction_moment(d, tau), atol=3e-15, rtol=0)
 
 
-def bivariate_reference(h, k, rho):
-    """P(u > h, v > k) = ∫_h^∞ φ(u) P(v > k | u) du, 20 digits, panels around the step at u = k/ρ."""
-
-    def tail(x):
-        return mpmath.erfc(x / mpmath.sqrt(2)) / 2
-
-    with mpmath.workdps(20):
-        h, k, rho = map(mpmath.mpf, (h, k, rho))
-        s = mpmath.sqrt((1 - rho) * (1 + rho))
-        if s == 0:
-            return tail(max(h, k)) if rho > 0 else max(mpmath.mpf(0), tail(h) - tail(-k))
-        splits = [mpmath.mpf(x) for x in (-8, -5, -2, 0, 2, 5, 8)]
-        splits += [(k + x * s) / rho for x in (-12, -6, -3, -1, 0, 1, 3, 6, 12) if rho]
-        edges = [h, *sorted(x for x in splits if h < x < 14), max(mpmath.mpf(16), h + 3)]
-        return mpmath.quad(lambda u: mpmath.npdf(u) * tail((k - rho * u) / s), edges)
+@pytest.mark.parametrize("d", [2, 3, 4, 7, 40, 320, INF])
+@pytest.mark.parametrize("sigma", [STEP, DIP], ids=["step", "dip"])
+def test_piecewise_linear_averages_equal_adaptive_quadrature(sigma, d):
+    unit = 1 if d == INF else math.sqrt(d)
+    for m, R in [(0.3, 0.7 * unit), (-1.0, 2.0 * unit), (1.2, 0.05 * unit)]:
+        # Rounding only: values are of order 10.
+        np.testing.assert_allclose(np.ravel(smooth(sigma, d, m, R)), reference(sigma, d, m, R), atol=1e-13)
 
 
-def test_the_bivariate_normal_has_absolute_error_below_1e_15():
-    hard = [(1 - 10.0**-e) * sign for e in (2, 6, 10, 15) for sign in (1, -1)]
-    cases = [(h, k, r) for r in hard for h, k in ((0, 0), (1, 1), (1, -1), (-3, 3), (5, 5), (0.3, 0.301))]
-    cases += [(6, -6, 0.5), (-7, -8, -0.9), (0, 1, 0), (0, -1, 0.3), (0, 0, 1), (0, 0, -1), (1, -1.5, -1)]
-    cases += [(1, 1, 1), (1, 1 + 1e-12, 1 - 1e-15), (37, 37, 0.99), (0.0, -0.0, 0.999)]
-    rng = np.random.default_rng(2)
-    cases += list(zip(*(2 * rng.normal(size=(2, 20))), rng.uniform(-1, 1, 20), strict=True))
-    got = _core.bivariate_normal(*np.array(cases, dtype=float).T)
-    for case, p in zip(cases, got, strict=True):
-        assert abs(p - bivariate_reference(*case)) < 1e-15, case  # a few roundings of numbers below 1
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("d", [2, 3, 5, 11, 13, 40, 320, INF])
+def test_smooth_averages_equal_adaptive_quadrature(name, d):
+    sigma, unit = SMOOTH[name], 1 if d == INF else math.sqrt(d)
+    for m, R in [(0.3, 0.4 * unit), (-0.7, 1.99 * unit), (0.1, 7.9 * unit)]:
+        S, *slopes = reference(sigma, d, m, R)
+        ours = np.ravel(smooth(sigma, d, m, R))
+        # Node counts are chosen for 1e-13 in S and a little less in its derivatives.
+        assert ours[0] == pytest.approx(S, abs=2e-13, rel=2e-13)
+        np.testing.assert_allclose(ours[1:], slopes, atol=2e-12, rtol=2e-12)
 
 
-def test_the_bivariate_normal_is_symmetric_and_sums_to_one():
-    rng = np.random.default_rng(4)
-    h, k = 3 * rng.normal(size=(2, 200))
-    rho = rng.uniform(-1, 1, 200)
-    p = _core.bivariate_normal
-    np.testing.assert_allclose(p(h, k, rho), p(k, h, rho), atol=4e-16)  # rounding
-    total = p(h, k, rho) + p(-h, k, -rho) + p(h, -k, -rho) + p(-h, -k, rho)
-    np.testing.assert_allclose(total, 1, atol=1e-15)
+def test_in_one_dimension_the_direction_is_a_sign():
+    m, R = np.array([0.2, -0.4, 1.0]), np.array([0.5, 1.7, 0.0])
+    for sigma in (STEP, DIP, *SMOOTH.values()):
+        S, S_m, _ = smooth(sigma, 1, m, R)
+        np.testing.assert_allclose(S, (sigma(m + R) + sigma(m - R)) / 2, atol=1e-14)
+        np.testing.assert_allclose(S_m, (sigma.derivative(m + R) + sigma.derivative(m - R)) / 2, atol=1e-14)
 
 
-def test_misuse_names_the_argument():
-    with pytest.raises(ValueError, match="R must be >= 0"):
-        _core.smooth(activations.tanh._core, np.zeros(1), -np.ones(1))
-    with pytest.raises(ValueError, match=r"rho must be in \[-1, 1\]"):
-        _core.bivariate_normal(np.zeros(1), np.zeros(1), np.array([1.1]))
-    with pytest.raises(ValueError, match="R has the wrong length"):
-        _core.smooth(activations.relu._core, np.zeros(2), np.zeros(3))
+@pytest.mark.parametrize("d", [1, 3, 40, INF])
+def test_radius_zero_has_the_one_sided_limits(d):
+    at_knot, beside = smooth(STEP, d, [0.5, 0.7], [0.0, 0.0]), smooth(STEP, d, [0.5, 0.7], [1e-9, 1e-9])
+    for zero, small in zip(at_knot, beside, strict=True):
+        np.testing.assert_allclose(zero, small, atol=1e-7)  # S itself moves by 10 R
+    assert at_knot[2][0] == pytest.approx(10 * _core.direction_moment(d, 0.0))  # a cone
+
+
+@given(d=st.sampled_from([2, 3, 5, 40, 320, INF]), m=st.floats(-2, 2), spread=st.floats(0.1, 3))
+def test_derivatives_are_central_differences(d, m, spread):
+    R, h = spread * (1 if d == INF else math.sqrt(d)), 1e-5
+    for sigma in (DIP, activations.tanh):
+        S_m, S_R = (v[0] for v in smooth(sigma, d, m, R)[1:])
+        up, down = smooth(sigma, d, [m + h, m], [R, R + h])[0], smooth(sigma, d, [m - h, m], [R, R - h])[0]
+        # Kinks at distance R of a knot make second differences of order h^(d-1)/2: weakest in the plane.
+        np.testing.assert_allclose(
+            (up - down) / (2 * h), [S_m, S_R], atol=0.2 if d == 2 else 1e-3 if d == 3 else 1e-7
+        )
+
+
+@pytest.mark.parametrize("d", [4, 10, 40, 320, INF])
+def test_second_derivatives_are_differences_of_first_ones(d):
+    m, h = np.array([0.2, -0.5, 1.1]), 1e-6
+    R = np.array([0.6, 1.5, 2.0]) * (1 if d == INF else math.sqrt(d))
+    for sigma in (DIP, activations.tanh):
+        S_mm, S_mR, S_RR = _core.Smoother(sigma._core, d).curvature(m, R)
+        up, down = smooth(sigma, d, m + h, R), smooth(sigma, d, m - h, R)
+        np.testing.assert_allclose((up[1] - down[1]) / (2 * h), S_mm, atol=1e-7)
+        np.testing.assert_allclose((up[2] - down[2]) / (2 * h), S_mR, atol=1e-7)
+        out, back = smooth(sigma, d, m, R + h), smooth(sigma, d, m, R - h)
+        np.testing.assert_allclose((out[2] - back[2]) / (2 * h), S_RR, atol=1e-7)
+
+
+@given(m=st.floats(-3, 3), R=st.floats(0.01, 20))
+def test_gaussian_averages_of_relu_and_erf_are_their_closed_forms(m, R):
+    cdf, pdf = special.ndtr(m / R), math.exp(-((m / R) ** 2) / 2) / math.sqrt(2 * math.pi)
+    T, T_m, T_R = (v[0] for v in smooth(activations.relu, INF, m, R))
+    assert (T, T_m, T_R) == pytest.approx((m * cdf + R * pdf, cdf, pdf), abs=1e-14 * (1 + R))
+    v = 1 + 2 * R * R
+    T, T_m, T_R = (x[0] for x in smooth(activations.erf, INF, m, R))
+    by_m = 2 / math.sqrt(math.pi * v) * math.exp(-m * m / v)
+    assert (T, T_m, T_R) == pytest.approx(
+        (special.erf(m / math.sqrt(v)), by_m, -2 * m * R / v * by_m), abs=1e-12
+    )
+
+
+@given(d=dimensions, n=st.integers(1, 24))
+def test_gegenbauer_rules_have_the_moments_of_a_direction(d, n):
+    u, w = _core.gauss_gegenbauer(d, n)
+    assert len(u) == n
+    assert w.min() > 0
+    for k in range(n):  # E u^{2k} = Gamma(k + 1/2) Gamma(d/2) / (Gamma(1/2) Gamma(k + d/2))
+        want = math.exp(math.lgamma(k + 0.5) + math.lgamma(d / 2) - math.lgamma(0.5) - math.lgamma(k + d / 2))
+        assert w @ u ** (2 * k) == pytest.approx(want, rel=1e-11)  # lgamma loses a few digits
+        assert abs(w @ u ** (2 * k + 1)) < 1e-14
+
+
+@given(d=st.integers(1, 400), n=st.integers(1, 12))
+def test_chi_rules_have_the_even_moments(d, n):
+    s, w = _core.gauss_chi(d, n)
+    want = 1.0
+    for k in range(2 * n):  # E s^{2k} = d (d + 2) ... (d + 2k - 2)
+        assert w @ s ** (2 * k) == pytest.approx(want, rel=1e-11)
+        want *= d + 2 * k
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_hermite_and_legendre_rules_are_the_textbook_ones(n):
+    for ours, theirs in [
+        (_core.gauss_hermite(n), special.roots_hermitenorm(n)),
+        (_core.gauss_legendre(n), special.roots_legendre(n)),
+    ]:
+        np.testing.assert_allclose(ours[0], theirs[0], atol=1e-13)
+        np.testing.assert_allclose(ours[1], theirs[1] / theirs[1].sum(), rtol=1e-10)
+
+
+@given(d=st.integers(1, 2000))
+def test_the_automatic_chi_rule_averages_smooth_functions(d):
+    s, w = _core.chi_rule(d)
+    assert w.sum() == pytest.approx(1, abs=1e-14)
+    for t in (0.1, 1.0):  # E exp(-t s^2 / d) = (1 + 2 t / d)^(-d/2)
+        assert w @ np.exp(-t * s * s / d) == pytest.approx((1 + 2 * t / d) ** (-d / 2), abs=1e-12)
+
+
+MISUSES = [
+    lambda: _core.gauss_gegenbauer(0.5, 3),
+    lambda: _core.gauss_chi(3, 0),
+    lambda: _core.angle_rule(3, 0.0),
+    lambda: _core.direction_tail(0.0, 0.1),
+    lambda: _core.Smoother(activations.relu._core, 2.5),
+    lambda: _core.compress(np.ones((2, 2)), 0.0),
+]
+
+
+@pytest.mark.parametrize("call", MISUSES)
+def test_misuse_names_the_argument_and_the_rule(call):
+    with pytest.raises(ValueError, match="must be"):
+        call()

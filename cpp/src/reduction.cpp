@@ -1,0 +1,215 @@
+#include "mfcore/reduction.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "base/parallel.hpp"
+#include "mfcore/errors.hpp"
+
+namespace mfcore {
+namespace {
+
+constexpr Index kChunk = 128;      // nodes taken together; fits the stack
+constexpr Index kOuter = 64;       // most nodes of a quadrature over one direction taken together
+constexpr Index kNanoseconds = 8;  // of one activation or tail, for the choice of threads
+constexpr Index kBlockNanoseconds = 20'000;
+constexpr double kSmall = 20;  // below this dimension features have kinks that matter
+
+}  // namespace
+
+struct ReducedFeatures::Point {
+    double a = 1, b = 0;
+    const double* s = nullptr;
+    std::array<double, 2> r{};  // >= 0
+};
+
+struct ReducedFeatures::Chunk {
+    std::array<double, kChunk> m, R, S, S_m;
+    std::array<std::array<double, kChunk>, 2> S_r;  // derivatives with respect to r_i s_{q,i}
+};
+
+ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims,
+                                 ConstMat nodes)
+    : sigma_(sigma), has_a_(has_a), has_b_(has_b), nodes_(nodes.rows), dims_(std::move(dims)) {
+    require(dims_.size() <= 2, "dims", "must have at most 2 entries", dims_.size());
+    directions_ = nodes.cols - radii();
+    require(directions_ >= 0, "nodes", "must have a column for each radius", nodes.cols);
+    require(coordinates() > 0 && nodes_ > 0, "nodes", "must not be empty", nodes.cols);
+    columns_.resize(static_cast<std::size_t>(nodes_ * nodes.cols));
+    for (Index q = 0; q < nodes_; ++q)
+        for (Index c = 0; c < nodes.cols; ++c)
+            columns_[static_cast<std::size_t>(c * nodes_ + q)] = nodes(q, c);
+
+    if (dims_.empty()) return;
+    const bool infinite = std::isinf(dims_[0]);
+    smoothers_.emplace_back(sigma, dims_[0]);
+    if (dims_.size() == 1) return;
+    require(std::isinf(dims_[1]) == infinite, "dims", "must be both finite or both infinite", dims_[1]);
+    if (infinite) return;
+    smoothers_.emplace_back(sigma, dims_[1]);
+    two_ = true;
+    // The outer average is over the narrower direction, against a function smoothed over at least that width:
+    // in high dimension 40 nodes are enough for 1e-13.
+    const double smallest = std::min(dims_[0], dims_[1]);
+    if (smallest < kSmall && !sigma.is_piecewise()) return;  // each smoother's own rule
+    const Index n = smallest >= 50 ? 40 : 64;
+    for (const double d : dims_) outer_.push_back(gauss_gegenbauer(d, n));
+    if (smallest >= kSmall) return;
+    piece_ = gauss_legendre(32);
+    for (std::size_t k = 0; k < piece_.nodes.size(); ++k) {
+        const double angle = std::numbers::pi / 2 * piece_.nodes[k];
+        piece_.nodes[k] = std::sin(angle);
+        piece_.weights[k] *= std::numbers::pi / 2 * std::cos(angle) * 2;  // Legendre weights have mass 1
+    }
+}
+
+ReducedFeatures::Point ReducedFeatures::take_apart(const double* z) const {
+    Point p;
+    if (has_a_) p.a = *z++;
+    if (has_b_) p.b = *z++;
+    p.s = z;
+    for (Index i = 0; i < radii(); ++i) p.r[static_cast<std::size_t>(i)] = std::max(z[directions_ + i], 0.0);
+    return p;
+}
+
+void ReducedFeatures::average(const Point& p, Index first, Index count, Chunk& out, bool slopes) const {
+    std::fill_n(out.m.begin(), count, p.b);
+    for (Index j = 0; j < directions_; ++j) {
+        const double* z = columns_.data() + j * nodes_ + first;
+        for (Index i = 0; i < count; ++i) out.m[i] += p.s[j] * z[i];
+    }
+    double* S_m = slopes ? out.S_m.data() : nullptr;
+    double* S_R = slopes ? out.S_r[0].data() : nullptr;
+    if (dims_.empty()) return mfcore::evaluate(sigma_, count, out.m.data(), out.S.data(), S_m);
+
+    const double* s1 = columns_.data() + directions_ * nodes_ + first;
+    if (dims_.size() == 1) {
+        for (Index i = 0; i < count; ++i) out.R[i] = p.r[0] * s1[i];
+        return smoothers_[0].evaluate(count, out.m.data(), out.R.data(), out.S.data(), S_m, S_R);
+    }
+    const double* s2 = s1 + nodes_;
+    if (two_) {
+        for (Index i = 0; i < count; ++i) two_radii(out.m[i], p.r[0] * s1[i], p.r[1] * s2[i], out, i, slopes);
+        return;
+    }
+    for (Index i = 0; i < count; ++i) {
+        const double R1 = p.r[0] * s1[i], R2 = p.r[1] * s2[i];
+        out.R[i] = std::sqrt(R1 * R1 + R2 * R2);
+    }
+    smoothers_[0].evaluate(count, out.m.data(), out.R.data(), out.S.data(), S_m, S_R);
+    for (Index i = 0; slopes && i < count; ++i) {
+        // dR/dR_i = R_i / R; at R = 0 the one-sided derivative along each axis.
+        const double by_R = out.S_r[0][i], R = out.R[i];
+        out.S_r[0][i] = R > 0 ? p.r[0] * s1[i] / R * by_R : by_R;
+        out.S_r[1][i] = R > 0 ? p.r[1] * s2[i] / R * by_R : by_R;
+    }
+}
+
+// E S_{d_j}(m + R_i u_i, R_j): exact over the direction j that spreads more, quadrature over the other one.
+void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Index at, bool slopes) const {
+    std::size_t j = R1 * std::sqrt(dims_[1]) > R2 * std::sqrt(dims_[0]) ? 0 : 1;
+    if (dims_[0] == 1 || dims_[1] == 1) j = dims_[0] == 1 ? 1 : 0;  // u = +-1 needs no quadrature
+    const std::size_t i = 1 - j;
+    const double narrow = i == 0 ? R1 : R2, wide = j == 0 ? R1 : R2;
+    double value = 0, by_m = 0, by_narrow = 0, by_wide = 0;
+    const auto add = [&](Index n, const double* u, const double* weights) {
+        std::array<double, kOuter> shift, R, S, S_m, S_R;
+        for (Index k = 0; k < n; ++k) {
+            shift[k] = m + narrow * u[k];
+            R[k] = wide;
+        }
+        smoothers_[j].evaluate(n, shift.data(), R.data(), S.data(), slopes ? S_m.data() : nullptr,
+                               slopes ? S_R.data() : nullptr);
+        for (Index k = 0; k < n; ++k) value += weights[k] * S[k];
+        for (Index k = 0; slopes && k < n; ++k) {
+            by_m += weights[k] * S_m[k];
+            by_narrow += weights[k] * u[k] * S_m[k];
+            by_wide += weights[k] * S_R[k];
+        }
+    };
+    if (piece_.nodes.empty() || dims_[i] == 1) {
+        const Rule& u = outer_.empty() ? smoothers_[i].rule(narrow) : outer_[i];
+        const auto n = static_cast<Index>(u.nodes.size());
+        for (Index k = 0; k < n; k += kOuter)
+            add(std::min(kOuter, n - k), u.nodes.data() + k, u.weights.data() + k);
+    } else {
+        in_pieces(m, narrow, wide, dims_[i], add);
+    }
+    out.S[at] = value;
+    if (!slopes) return;
+    // At R1 = R2 = 0 the one-sided derivative along each axis: the exact average over that axis.
+    double unused = 0;
+    if (wide == 0 && narrow == 0) {
+        smoothers_[i].evaluate(1, &m, &narrow, &unused, nullptr, &by_narrow);
+        smoothers_[j].evaluate(1, &m, &wide, &unused, nullptr, &by_wide);
+    }
+    out.S_m[at] = by_m;
+    out.S_r[i][at] = by_narrow;
+    out.S_r[j][at] = by_wide;
+}
+
+// In low dimension S_{d_j}(x, R_j) has kinks at x = t_k +- R_j, of the type |x - x_0|^{(d_j+1)/2}, and the
+// density of u_i is singular at +-1. Between these points u = centre + half sin(angle) makes everything
+// analytic.
+template <class Add>
+void ReducedFeatures::in_pieces(double m, double narrow, double wide, double d, const Add& add) const {
+    std::array<double, 64> edges;  // more knots than fit cost accuracy only
+    const double reach = std::min(1.0, 9.5 / std::sqrt(d));
+    std::size_t count = 0;
+    const double panels = std::ceil(reach * std::sqrt(d) / 2);  // at most four standard deviations each
+    for (double p = 0; p < panels; p += 1) edges[count++] = reach * (2 * p / panels - 1);
+    for (const double knot : sigma_.knots) {
+        for (const double kink : {knot - m - wide, knot - m + wide}) {
+            if (std::abs(kink) < reach * narrow && count + 1 < edges.size()) edges[count++] = kink / narrow;
+        }
+    }
+    edges[count++] = reach;
+    std::sort(edges.begin(), edges.begin() + static_cast<Index>(count));
+    const Index n = static_cast<Index>(piece_.nodes.size());
+    std::array<double, kOuter> u, weights;
+    for (std::size_t e = 0; e + 1 < count; ++e) {
+        const double centre = (edges[e] + edges[e + 1]) / 2, half = (edges[e + 1] - edges[e]) / 2;
+        for (Index k = 0; k < n; ++k) {
+            u[k] = centre + half * piece_.nodes[k];
+            weights[k] = half * piece_.weights[k] * direction_density(d, u[k]);
+        }
+        add(n, u.data(), weights.data());
+    }
+}
+
+void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int threads) const {
+    require(z.cols == coordinates(), "z", "has the wrong number of columns", z.cols);
+    // A typical spread is that of two standard deviations of u; two radii average twice.
+    const Index cost = smoothers_.empty() ? 1 : smoothers_[0].cost(2);
+    const Index point_work = nodes_ * cost * (two_ ? kOuter : 1) * kNanoseconds;
+    const Index block = std::clamp<Index>(kBlockNanoseconds / std::max<Index>(point_work, 1), 1, 256);
+    const Index k = coordinates();
+
+    for_blocks(z.rows, block, threads_for(z.rows * point_work, threads), [&](Index, Index begin, Index end) {
+        Chunk chunk;
+        for (Index n = begin; n < end; ++n) {
+            const Point p = take_apart(z.row(n));
+            for (Index first = 0; first < nodes_; first += kChunk) {
+                const Index count = std::min(kChunk, nodes_ - first);
+                average(p, first, count, chunk, gradients != nullptr);
+                for (Index i = 0; phi && i < count; ++i) phi[n * nodes_ + first + i] = p.a * chunk.S[i];
+                if (!gradients) continue;
+                double* row = gradients + (n * nodes_ + first) * k;
+                for (Index i = 0; i < count; ++i, row += k) {
+                    double* g = row;
+                    const double* node = columns_.data() + first + i;
+                    if (has_a_) *g++ = chunk.S[i];
+                    if (has_b_) *g++ = p.a * chunk.S_m[i];
+                    for (Index j = 0; j < directions_; ++j) *g++ = p.a * chunk.S_m[i] * node[j * nodes_];
+                    for (Index j = 0; j < radii(); ++j)
+                        *g++ = p.a * chunk.S_r[static_cast<std::size_t>(j)][i] *
+                               node[(directions_ + j) * nodes_];
+                }
+            }
+        }
+    });
+}
+
+}  // namespace mfcore

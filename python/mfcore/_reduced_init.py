@@ -1,0 +1,205 @@
+"""Initial laws ρ₀ in reduced coordinates, as products of independent blocks with samples and Gauss nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from scipy import special
+
+from . import _check, _core
+from ._check import FloatArray
+from ._scalar import Constant, Normal, ScalarLaw
+from .init import Points, Radial, Sphere
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+class Block(Protocol):
+    """The law of a few coordinates, independent of the others."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """n independent draws, shape (n, m)."""
+        ...
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Nodes, shape (at most n, m), and weights of sum 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Point:
+    """Coordinates that are known."""
+
+    values: tuple[float, ...]
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """n copies."""
+        return np.tile(np.array(self.values), (n, 1))
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """One node."""
+        return np.array([self.values]), np.ones(1)
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One coordinate with a law from `mfcore.init`."""
+
+    law: ScalarLaw
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """By inversion."""
+        return self.law.quantile(rng.random(n)).reshape(n, 1)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Gauss nodes of the law."""
+        nodes, weights = self.law.quadrature(n)
+        return nodes.reshape(-1, 1), weights
+
+
+@dataclass(frozen=True)
+class Chi:
+    """A radius scale·χ_d, the norm of scale·N(0, I_d)."""
+
+    d: float
+    scale: float
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Roots of χ² numbers."""
+        return self.scale * np.sqrt(rng.chisquare(self.d, (n, 1)))
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Gauss nodes, exact for polynomials in r² of degree 2n − 1."""
+        nodes, weights = _core.gauss_chi(self.d, n)
+        return self.scale * nodes[:, None], weights
+
+
+@dataclass(frozen=True)
+class SpherePoint:
+    """Parts of a uniform point on a sphere: `directions` coordinates, then the norms of blocks of `dims`."""
+
+    radius: float
+    directions: int
+    dims: tuple[float, ...]
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Normalised Gaussian coordinates and norms."""
+        along = rng.standard_normal((n, self.directions))
+        norms = [np.sqrt(rng.chisquare(d, (n, 1))) for d in self.dims]
+        parts = np.concatenate([along, *norms], axis=1)
+        return np.asarray(self.radius * parts / np.linalg.norm(parts, axis=1, keepdims=True))
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """One after the other: Gegenbauer nodes for coordinates, Jacobi nodes for norms."""
+        left, rest = self.directions + sum(self.dims), np.full(1, self.radius)
+        points, weights = np.empty((1, 0)), np.ones(1)
+        for _ in range(self.directions):
+            u, w = _core.gauss_gegenbauer(left, n)
+            points, weights, rest = _extend(points, weights, rest, u, w)
+            left -= 1
+        for d in self.dims:
+            if d == left:
+                return np.column_stack([points, rest]), weights
+            # The share of the first block in |x|² is Beta(d/2, (left − d)/2).
+            t, w = special.roots_jacobi(n, (left - d) / 2 - 1, d / 2 - 1)
+            points, weights, rest = _extend(points, weights, rest, np.sqrt((1 + t) / 2), w / w.sum())
+            left -= d
+        return points, weights
+
+
+def _extend(
+    points: FloatArray, weights: FloatArray, rest: FloatArray, u: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Append a coordinate u·rest; what is left of the radius is rest·√(1 − u²)."""
+    points = np.repeat(points, len(u), axis=0)
+    coordinate = np.multiply.outer(rest, u).ravel()
+    rest = np.multiply.outer(rest, np.sqrt(np.maximum((1 - u) * (1 + u), 0))).ravel()
+    return np.column_stack([points, coordinate]), np.multiply.outer(weights, w).ravel(), rest
+
+
+class ReducedInit:
+    """The initial law of reduced coordinates, such as ``model.reduce().initial``.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=40, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Radial(0.8),
+        ... )
+        >>> rho0 = model.reduce().initial
+        >>> rho0.sample(100, rng=0).shape
+        (100, 1)
+        >>> r, weights = rho0.quadrature(8)
+        >>> round(float(weights @ r[:, 0] ** 2), 12)
+        0.64
+    """
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = tuple(blocks)
+
+    def sample(
+        self, n: int, rng: int | np.random.SeedSequence | np.random.Generator | None = None
+    ) -> FloatArray:
+        """Draw n independent points, shape (n, k)."""
+        n = _check.integer(n, "n", at_least=1)
+        generator = np.random.default_rng(rng)
+        return np.concatenate([block.sample(n, generator) for block in self._blocks], axis=1)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Points, shape (m, k), and weights of sum 1: the tensor product of n Gauss nodes per coordinate.
+
+        Coordinates that are known have one node.
+        """
+        n = _check.integer(n, "n", at_least=1)
+        points, weights = np.empty((1, 0)), np.ones(1)
+        for block in self._blocks:
+            nodes, w = block.quadrature(n)
+            points = np.concatenate(
+                [np.repeat(points, len(nodes), axis=0), np.tile(nodes, (len(points), 1))], axis=1
+            )
+            weights = np.multiply.outer(weights, w).ravel()
+        return points, weights
+
+    def __repr__(self) -> str:
+        return f"ReducedInit([{', '.join(map(repr, self._blocks))}])"
+
+
+def reduced_init(
+    model: Model, directions: Sequence[str], dims: Sequence[float], shares: Sequence[float]
+) -> ReducedInit | None:
+    """ρ₀ of `model` in the coordinates [a, b, s_1 … s_P or w_1 … w_d, r_1 …]; None where it has no such law.
+
+    Args:
+        model: The model.
+        directions: Names of the directions.
+        dims: Dimensions of the radii, possibly infinite.
+        shares: At d = inf the shares of |w|² that the radii take.
+    """
+    if model.init is None or isinstance(model.init, Points):
+        return None
+    product = model.init.parts(model.network)
+    blocks: list[Block] = [Scalar(law) for law in (product.a, product.b) if law is not None]
+    law, d, p = product.w, model.d, len(directions)
+    if isinstance(law, Radial) and not math.isinf(d):
+        law = Normal(0.0, law.norm / math.sqrt(d))
+    if law == Constant(0.0):
+        return ReducedInit([*blocks, Point((0.0,) * (p + len(dims)))])
+    if math.isinf(d):
+        if isinstance(law, ScalarLaw):
+            return None
+        radius = law.norm if isinstance(law, Radial) else law.radius
+        along = (0.0,) * p + tuple(radius * math.sqrt(share) for share in shares)
+        return ReducedInit([*blocks, Point(along)])
+    if isinstance(law, Sphere):
+        return ReducedInit([*blocks, SpherePoint(law.radius, p, tuple(dims))])
+    assert isinstance(law, ScalarLaw)
+    invariant = isinstance(law, Normal) and law.mean == 0
+    if not invariant and (dims or directions[0] != "w1"):  # other laws keep their form along the axes alone
+        return None
+    return ReducedInit([*blocks, *[Scalar(law)] * p, *[Chi(dim, law.std) for dim in dims]])
