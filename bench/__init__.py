@@ -1,0 +1,1 @@
+"""Benchmarks: ratios to other implementations, measured in one run and checked to agree first."""
