@@ -6,8 +6,8 @@ Its classes and functions say they live here, so that pickles and messages do no
 from . import _loader
 
 _module = _loader.load()
-__all__ = sorted(_name for _name in vars(_module) if not _name.startswith("_"))
-for _name in __all__:
-    _value = globals()[_name] = getattr(_module, _name)
-    if callable(_value):
-        _value.__module__ = __name__
+for _name, _value in vars(_module).items():
+    if not _name.startswith("__"):
+        globals()[_name] = _value
+        if callable(_value):
+            _value.__module__ = __name__
