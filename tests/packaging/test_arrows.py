@@ -4,37 +4,36 @@ import ast
 import re
 from fnmatch import fnmatch
 
-# C++ headers and, under the same name, the sources that implement them.
+# C++ headers and sources, without suffix. Files of one row may use each other.
 CPP = [
     "views errors",
     "base/simd*",
     "run",
     "base/*",
-    "random activation",
-    "network",
-    "data",
-    "features gaussian* reduction*",
-    "estimate",
+    "activation random products quadrature sphere compress",
+    "network smoothing",
+    "data sampling links finite gaussian* reduction",
+    "features estimate",
     "dynamics/*",
 ]
 
-# Python modules; packages by their first name. Imports inside functions and under TYPE_CHECKING may point
-# anywhere: they are how `model.reduce()` reaches a module that needs models.
+# Python modules; a package and all in it by its name. Modules of one row may not use each other. Imports
+# inside functions and under TYPE_CHECKING may point anywhere: `model.reduce()` reaches what needs models so.
 PYTHON = [
     "_cpu",
     "_loader",
     "_core",
     "_check _build",
-    "_rng activations",
-    "network",
-    "_parts _evaluator init data*",
+    "_registry _rng activations conventions",
+    "_scalar network",
+    "_parts _evaluator measure init",
+    "data",
     "model",
-    "gaussian measure reduce* _*",
-    "functions estimate steppers methods",
+    "reduce",
+    "functions methods",
     "trajectory",
-    "solve",
-    "theory conventions",
-    "config sweep plots",
+    "solve steppers",
+    "theory config sweep plots",
     "experiments",
     "__init__",
     "cli",
@@ -79,31 +78,26 @@ def test_openmp_pragmas_are_in_one_file(source):
     assert having == {"parallel.hpp"}
 
 
-def imported_at_the_top(tree):
-    """Names of the modules of this package that a module imports when it is loaded."""
+def imported_at_the_top(tree, depth):
+    """Names of the modules of mfcore that a module, `depth` folders deep, imports when it is loaded."""
     pending = list(tree.body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.ImportFrom) and node.level:
-            yield from [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
-        elif isinstance(node, ast.Try | ast.With | ast.ClassDef):
+        if isinstance(node, ast.Try | ast.With | ast.ClassDef):
             pending += node.body
         elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
             pending += node.body + node.orelse
-        else:
-            yield from absolute(node)
-
-
-def absolute(node):
-    """First names of `import mfcore.x` and `from mfcore.x import y`."""
-    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-    if isinstance(node, ast.ImportFrom) and node.module:
-        names = [node.module]
-    return [name.split(".")[1] for name in names if name.startswith("mfcore.")]
+        elif isinstance(node, ast.ImportFrom) and node.level == depth + 1:
+            yield from [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom | ast.Import) and not getattr(node, "level", 0):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+            parts = [[*name.split("."), "__init__"] for name in names]
+            yield from (part[1] for part in parts if part[0] == "mfcore")
 
 
 def test_python_modules_import_only_what_comes_before_them(source):
     folder = source / "python" / "mfcore"
-    for file in folder.glob("*.py"):
-        for used in imported_at_the_top(ast.parse(file.read_text())):
-            assert place(used, PYTHON) < place(file.stem, PYTHON), f"{file.stem} imports {used}"
+    for file in folder.rglob("*.py"):
+        parts = file.relative_to(folder).with_suffix("").parts
+        for used in imported_at_the_top(ast.parse(file.read_text("utf-8")), len(parts) - 1):
+            assert place(used, PYTHON) < place(parts[0], PYTHON), f"{file.name} imports {used}"
