@@ -8,8 +8,7 @@ foreach(level IN LISTS MFCORE_LEVELS)
 endforeach()
 install(DIRECTORY cpp/include/mfcore DESTINATION ${root}include)
 install(TARGETS ${archives} ARCHIVE DESTINATION ${root}lib)
-configure_package_config_file(cpp/cmake/mfcoreConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/mfcoreConfig.cmake
-  INSTALL_DESTINATION ${root}cmake)
+configure_file(cpp/cmake/mfcoreConfig.cmake.in mfcoreConfig.cmake @ONLY) # finds its files relative to itself
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/mfcoreConfigVersion.cmake
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mfcoreConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/mfcoreConfigVersion.cmake

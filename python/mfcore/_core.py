@@ -1,6 +1,6 @@
 """The compiled core, whichever level was loaded, under one name.
 
-Classes say they live here, so that pickles and messages do not depend on the machine.
+Its classes and functions say they live here, so that pickles and messages do not depend on the machine.
 """
 
 from . import _loader
@@ -9,5 +9,5 @@ _module = _loader.load()
 for _name, _value in vars(_module).items():
     if not _name.startswith("__"):
         globals()[_name] = _value
-        if isinstance(_value, type):
+        if callable(_value):
             _value.__module__ = __name__

@@ -1,0 +1,27 @@
+"""``python -m mfcore``: the command line, and two answers for build scripts.
+
+``--cmakedir`` and ``--includes`` print what CMake and compilers need.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import _build
+
+
+def main(arguments: list[str]) -> int:
+    """Answer a build script, or hand over to the command line."""
+    if arguments == ["--cmakedir"]:
+        print(_build.get_cmake_dir())
+        return 0
+    if arguments == ["--includes"]:
+        print(f"-I{_build.get_include()}")
+        return 0
+    from .cli import main as run_command
+
+    return run_command(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

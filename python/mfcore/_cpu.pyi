@@ -1,0 +1,3 @@
+"""Asks the processor and the operating system what they support."""
+
+def levels() -> list[str]: ...

@@ -1,0 +1,27 @@
+"""The code in the documents runs: what a reader copies works."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
+    """Blocks of one document share their names, like cells of a notebook."""
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)
+    text = document.read_text("utf-8")
+    names = {"__name__": "__main__"}
+    for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        line = text.count("\n", 0, block.start(1))
+        if ">>>" in block[1]:
+            example = doctest.DocTestParser().get_doctest(block[1], names, document.name, str(document), line)
+            doctest.DebugRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)
+            names = example.globs
+        else:
+            exec(compile("\n" * line + block[1], document, "exec"), names)

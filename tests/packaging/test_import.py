@@ -1,0 +1,85 @@
+"""Importing mfcore chooses a level, leaves the process as it was, and survives forks."""
+
+import pytest
+from mfcore import _core, _loader
+
+
+def test_every_usable_level_imports_and_says_so(level, python):
+    done = python("from mfcore import _build; print(_build.build_info()['isa'])", MFCORE_ISA=level)
+    assert done.stdout.strip() == level, done.stderr
+
+
+def test_the_highest_usable_level_is_the_default(python):
+    done = python("from mfcore import _build; print(_build.build_info()['isa'])", MFCORE_ISA="")
+    assert done.stdout.strip() == _loader.usable_levels()[-1], done.stderr
+
+
+def test_an_unknown_level_is_refused_with_the_list_of_levels(python):
+    done = python("from mfcore import _core", MFCORE_ISA="avx9")
+    assert done.returncode != 0
+    assert "MFCORE_ISA must be one of v2, v3, v4, generic, native, got 'avx9'" in done.stderr
+
+
+def test_a_level_that_is_not_installed_is_refused_with_those_that_are_usable(monkeypatch):
+    monkeypatch.setenv("MFCORE_ISA", "v3")
+    monkeypatch.setattr(_loader, "_installed", lambda level: level == "v2")
+    with pytest.raises(ImportError, match="MFCORE_ISA=v3 is not installed; usable here: v2"):
+        _loader.load()
+
+
+def test_a_level_the_machine_lacks_is_refused_with_those_that_are_usable(monkeypatch):
+    monkeypatch.setenv("MFCORE_ISA", "v4")
+    monkeypatch.setattr(_loader._cpu, "levels", lambda: ["v2"])
+    monkeypatch.setattr(_loader, "_installed", lambda level: level in ("v2", "v4"))
+    with pytest.raises(ImportError, match="MFCORE_ISA=v4 is not supported by this machine; usable here: v2"):
+        _loader.load()
+
+
+def test_a_machine_below_every_installed_level_is_told_so(monkeypatch):
+    monkeypatch.delenv("MFCORE_ISA", raising=False)
+    monkeypatch.setattr(_loader, "_installed", lambda level: False)
+    with pytest.raises(ImportError, match="no compiled core of mfcore runs on this machine"):
+        _loader.load()
+
+
+def test_classes_and_functions_of_the_core_do_not_name_the_level():
+    public = {name: value for name, value in vars(_core).items() if not name.startswith("_")}
+    assert "build_info" in public
+    for name, value in public.items():
+        assert not callable(value) or value.__module__ == "mfcore._core", name
+
+
+def test_subnormal_numbers_survive_the_import(python):
+    # -ffast-math at link time would flush them for the whole process, NumPy included.
+    code = """
+import numpy as np
+from mfcore import _core
+_core.resolve_threads(2)
+tiny = np.finfo(np.float64).smallest_subnormal * np.arange(1.0, 65.0)
+assert (tiny > 0).all() and (tiny * 0.5 + tiny == tiny * 1.5).sum() >= 32
+assert float(np.finfo(np.float64).tiny) / 2.0 > 0.0
+assert np.finfo(np.float32).tiny / np.float32(2) > 0
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_forked_child_computes_on_one_thread(python):
+    # The pool of the parent does not exist in the child: a second thread there would be waited for for ever.
+    code = """
+import os
+from mfcore import _core
+assert _core.resolve_threads(4) == 4
+child = os.fork()
+if child == 0:
+    os._exit(0 if _core.resolve_threads(4) == 1 else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert _core.resolve_threads(4) == 4
+"""
+    done = python(code, PYTHONWARNINGS="ignore::DeprecationWarning")
+    assert done.returncode == 0, done.stderr
+
+
+def test_two_levels_never_share_a_process(python):
+    done = python("import sys; from mfcore import _core; print(*sys.modules)")
+    assert sum(name.startswith("mfcore._core_") for name in done.stdout.split()) == 1

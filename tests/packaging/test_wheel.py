@@ -1,0 +1,55 @@
+"""The wheel holds what it should, and nothing else."""
+
+from importlib.metadata import distribution
+from pathlib import PurePosixPath
+
+import pytest
+from mfcore import _loader
+
+
+@pytest.fixture(scope="module")
+def files():
+    """Every file of the installed distribution, as the installer recorded it."""
+    recorded = {PurePosixPath(str(file)) for file in distribution("mfcore").files or []}
+    return {file for file in recorded if "__pycache__" not in file.parts}
+
+
+def beneath(folder, pattern):
+    """Files below `folder` of the source tree that match, relative to it."""
+    found = (p for p in folder.rglob(pattern) if p.is_file() and "__pycache__" not in p.parts)
+    return {PurePosixPath(p.relative_to(folder).as_posix()) for p in found if p.suffix != ".so"}
+
+
+def test_every_python_file_stub_and_benchmark_is_in_the_wheel(files, source):
+    assert {"mfcore" / file for file in beneath(source / "python" / "mfcore", "*")} <= files
+    assert {"mfcore/bench" / file for file in beneath(source / "bench", "*.py")} <= files
+    assert PurePosixPath("mfcore/py.typed") in files
+
+
+def test_headers_archives_and_the_cmake_package_are_in_the_wheel(files, source):
+    assert {"mfcore/include" / file for file in beneath(source / "cpp" / "include", "*.hpp")} <= files
+    for level in _loader.usable_levels():
+        assert PurePosixPath(f"mfcore/lib/libmfcore_{level}.a") in files
+    assert PurePosixPath("mfcore/cmake/mfcoreConfig.cmake") in files
+    assert PurePosixPath("mfcore/cmake/mfcoreConfigVersion.cmake") in files
+
+
+def test_each_archive_has_its_module_and_each_module_its_archive(files):
+    modules = {f.name.split(".")[0].removeprefix("_core_") for f in files if f.name.startswith("_core_v")}
+    archives = {f.stem.removeprefix("libmfcore_") for f in files if f.name.startswith("libmfcore_v")}
+    assert modules == archives
+
+
+def test_the_wheel_carries_no_tests_sources_or_foreign_code(files):
+    for file in files:
+        assert not {"tests", "cpp", "src", "docs", ".ci", "Eigen", "pybind11"} & set(file.parts), file
+        assert file.suffix not in {".cpp", ".o", ".in"}, file
+        assert file.name != "CMakeLists.txt"
+        top = file.parts[0]
+        assert top == "mfcore" or top.startswith("mfcore-") or file.parts[-2:] == ("bin", "mfcore"), file
+
+
+def test_the_licence_travels_with_the_wheel():
+    metadata = distribution("mfcore").metadata
+    assert metadata["License-Expression"] == "BSD-3-Clause"
+    assert metadata.get_all("License-File") == ["LICENSE"]
