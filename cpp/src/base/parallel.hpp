@@ -70,11 +70,12 @@ void run_team(int wanted, Body&& body) {
 #endif
 }
 
-/// Threads worth waking for one parallel loop of about `nanoseconds` of work on one core. Waking a sleeping
-/// thread takes up to 50 microseconds: a share smaller than that is done sooner by the caller alone.
+/// Nanoseconds of work that are worth waking a thread for: waking a sleeping one takes up to 50 microseconds.
+inline constexpr Index kWorkPerThread = 50'000;
+
+/// Threads for one parallel loop of about `nanoseconds` of work on one core.
 inline int threads_for(Index nanoseconds, int requested) {
-    constexpr Index kShare = 50'000;
-    return static_cast<int>(std::clamp<Index>(nanoseconds / kShare, 1, resolve_threads(requested)));
+    return static_cast<int>(std::clamp<Index>(nanoseconds / kWorkPerThread, 1, resolve_threads(requested)));
 }
 
 }  // namespace mfcore
