@@ -25,13 +25,17 @@ from .estimate import Estimate, estimate
 from .expectation import Exact, MonteCarlo
 from .functions import U, V, grad_psi, predict, psi, risk
 from .measure import Cloud, Density
+from .methods import SGD
 from .model import Model
 from .network import Network
 from .reduce import ReducedModel
+from .solve import log_times, resume, solve
+from .trajectory import Trajectory, load
 
 __version__: str = build_info()["version"]
 
 __all__ = [
+    "SGD",
     "Cloud",
     "Density",
     "Estimate",
@@ -40,6 +44,7 @@ __all__ = [
     "MonteCarlo",
     "Network",
     "ReducedModel",
+    "Trajectory",
     "U",
     "V",
     "activations",
@@ -51,9 +56,13 @@ __all__ = [
     "get_include",
     "grad_psi",
     "init",
+    "load",
     "load_config",
+    "log_times",
     "predict",
     "psi",
+    "resume",
     "risk",
     "save_config",
+    "solve",
 ]

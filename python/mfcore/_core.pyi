@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ class Activation:
         *,
         offset: float = ...,
         left_slope: float = ...,
-        knots: list[float] = ...,
-        jumps: list[float] = ...,
-        coefficients: list[float] = ...,
+        knots: Sequence[float] = ...,
+        jumps: Sequence[float] = ...,
+        coefficients: Sequence[float] = ...,
     ) -> None: ...
 
 def evaluate(
@@ -76,6 +76,30 @@ def finite_law(X: _Array, y: _Array) -> Sampler: ...
 def passes(nodes: Sampler) -> Sampler: ...
 def resampled(nodes: Sampler) -> Sampler: ...
 def python_sampler(d: int, draw: Callable[[int, int, int], tuple[_Array, _Array]]) -> Sampler: ...
+
+# exact Gaussian expectations
+def smooth(activation: Activation, m: _Array, R: _Array) -> tuple[_Array, _Array, _Array]: ...
+def slope_coefficients(activation: Activation, m: _Array, R: _Array, count: int) -> _Array: ...
+def bivariate_normal(h: _Array, k: _Array, rho: _Array) -> _Array: ...
+def has_exact_pairs(first: Activation, second: Activation) -> bool: ...
+def pair_matrix(
+    network: Network,
+    theta: _Array,
+    other: _Array,
+    threads: int = ...,
+    *,
+    other_network: Network | None = ...,
+) -> _Array: ...
+def pair_potential(
+    network: Network,
+    theta: _Array,
+    other: _Array,
+    weights: _Array,
+    want_grad: bool = ...,
+    threads: int = ...,
+    *,
+    other_network: Network | None = ...,
+) -> tuple[_Array, _Array]: ...
 
 # features and estimates
 def predict(

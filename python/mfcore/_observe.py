@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,24 +75,25 @@ def standard_observables(model: Model) -> dict[str, Callable[[Any], Any]]:
     """Mean and standard deviation over the neurons of |w|, a, b and of the coordinates of the reduction."""
     if model.row is None:
         return {}
-    columns: dict[str, Callable[[FloatArray], FloatArray]] = {}
     blocks = model.network.blocks(int(model.d))
-    columns["norm"] = lambda rows: np.linalg.norm(rows[..., blocks["w"]], axis=-1)
-    for name in ("a", "b"):
-        if name in blocks:
-            columns[name] = lambda rows, name=name: rows[..., blocks[name]][..., 0]  # type: ignore[misc]
+    columns: dict[str, Callable[[FloatArray], FloatArray]] = {
+        "norm": lambda rows: np.linalg.norm(rows[..., blocks["w"]], axis=-1),
+        "a": lambda rows: rows[..., blocks["a"]][..., 0],
+        "b": lambda rows: rows[..., blocks["b"]][..., 0],
+    }
+    columns = {name: column for name, column in columns.items() if name == "norm" or name in blocks}
     observables: dict[str, Callable[[Any], Any]] = {}
     for name, column in columns.items():
-        observables[f"{name}_mean"] = lambda m, c=column: _moments(m, c)[0]
-        observables[f"{name}_std"] = lambda m, c=column: _moments(m, c)[1]
+        observables[f"{name}_mean"] = partial(_moment, column=column, which=0)
+        observables[f"{name}_std"] = partial(_moment, column=column, which=1)
     return observables
 
 
-def _moments(measure: Any, column: Callable[[FloatArray], FloatArray]) -> tuple[Any, Any]:
-    """Mean and standard deviation of a function of the rows, per replica."""
+def _moment(measure: Any, column: Callable[[FloatArray], FloatArray], which: int) -> Any:
+    """Mean (0) or standard deviation (1) of a function of the rows, per replica."""
     if isinstance(measure, Cloud):
         values = column(measure.points)
         mean = measure.weights @ values
-        return mean, np.sqrt(measure.weights @ (values - mean) ** 2)
+        return mean if which == 0 else np.sqrt(measure.weights @ (values - mean) ** 2)
     values = column(measure)
-    return values.mean(axis=-1), values.std(axis=-1)
+    return values.mean(axis=-1) if which == 0 else values.std(axis=-1)
