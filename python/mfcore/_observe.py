@@ -17,8 +17,9 @@ from .measure import Cloud, as_measure
 from .model import Model
 
 _HELD_OUT = 10_000  # samples on which risks without a quick exact form are measured
-_QUICK_PAIRS = 20_000  # pairs of neurons for which any closed form takes milliseconds
-_EASY = ("linear", "relu", "erf")  # activations whose pairs take nanoseconds
+_QUICK = 5e-2  # seconds that an exact risk may take
+_QUADRATURE = ("tanh", "sigmoid", "softplus")  # pairs take up to 50 µs; in closed form 0.1 µs,
+_ANGLES = ("linear", "relu", "erf")  # and these without bias 3 ns
 
 
 class RiskMeter:
@@ -48,9 +49,9 @@ class RiskMeter:
     def _choose(self, neurons: int) -> Expectation:
         """Exact if the law has a form for it that is quick for this many neurons."""
         model = self._model
-        easy = model.network.activation.name in _EASY and not model.network.has_b
-        nodes = model.data._nodes
-        if nodes or easy or neurons**2 <= _QUICK_PAIRS:
+        name, biased = model.network.activation.name, model.network.has_b
+        pair = 5e-5 if name in _QUADRATURE else 3e-9 if name in _ANGLES and not biased else 1e-7
+        if model.data._nodes or pair * neurons**2 <= _QUICK:
             try:
                 Exact().evaluator(model)
             except ValueError:
