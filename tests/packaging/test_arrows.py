@@ -10,10 +10,10 @@ CPP = [
     "base/simd*",
     "run",
     "base/*",
-    "activation random products quadrature sphere compress",
+    "activation random products quadrature sphere compress peak",
     "network smoothing",
     "data sampling links finite gaussian* reduction",
-    "features estimate",
+    "base/neurons features estimate",
     "dynamics/*",
 ]
 
@@ -26,12 +26,15 @@ PYTHON = [
     "_check _build",
     "_registry _rng activations conventions",
     "_scalar network",
-    "_parts _evaluator measure init",
-    "data",
-    "model",
-    "reduce",
-    "functions methods",
+    "_parts _evaluator _tables _node_rules measure init",
+    "data _reduced_init",
+    "model reduce _exact _nodes",
+    "expectation _reductions",
+    "functions",
+    "_observe estimate",
     "trajectory",
+    "_rungs",
+    "methods",
     "solve steppers",
     "theory config sweep plots",
     "experiments",
@@ -42,10 +45,11 @@ PYTHON = [
 
 
 def place(name, table):
-    """Number of the first row of `table` that has `name`."""
-    for row, patterns in enumerate(table):
-        if any(fnmatch(name, pattern) for pattern in patterns.split()):
-            return row
+    """Number of the row of `table` that has `name`, by itself or else as a pattern."""
+    for same in (str.__eq__, fnmatch):
+        for row, patterns in enumerate(table):
+            if any(same(name, pattern) for pattern in patterns.split()):
+                return row
     raise AssertionError(f"{name} is in no row of the table in {__file__}")
 
 
