@@ -63,8 +63,8 @@ class ReducedModel:
         ... )
         >>> square
         ReducedModel(coordinates=(z,), nodes=1)
-        >>> mf.V(square, [0.0, 2.0])
-        array([-0., -4.])
+        >>> mf.V(square, [1.0, 2.0])
+        array([-1., -4.])
         >>> float(mf.risk(square, mf.Cloud([[2.0]])))
         9.0
     """
