@@ -37,6 +37,7 @@ def erf_kernel(inner, square, other):
     return 2 / math.pi * np.arcsin(2 * inner / np.sqrt((1 + 2 * square) * (1 + 2 * other)))
 
 
+@settings(max_examples=30, deadline=None)
 @given(d=st.sampled_from([8, 10, 19, 20, 33, 40, 100, 320, 1000, INF]), delta=deltas, r=st.floats(0.02, 3))
 def test_v_of_isotropic_gaussians_is_a_difference_of_gaussian_means(d, delta, r):
     for sigma in (STEP, DIP, mf.activations.tanh):
@@ -57,7 +58,7 @@ def test_v_in_low_dimension_is_limited_by_kinks_in_the_norm_of_x(d, accuracy):
     assert reduced(law, STEP).node_error < accuracy
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(
     dims=st.sampled_from([(60, 260), (20, 20), (30, 100), (INF, INF)]),
     delta=deltas,
@@ -77,6 +78,7 @@ def test_v_of_anisotropic_gaussians_is_a_difference_of_gaussian_means(dims, delt
     assert model.V([[1.5, 0.2, *radii]])[0] == pytest.approx(1.5 * want, abs=1e-10)
 
 
+@settings(max_examples=40, deadline=None)
 @given(d=st.integers(2, 400), delta=deltas, r=st.floats(0.1, 3), other=st.floats(0.1, 3))
 def test_u_is_the_rotation_average_of_the_full_kernel(d, delta, r, other):
     law = mf.data.IsotropicGaussians(d, delta)
@@ -123,6 +125,7 @@ def test_multi_index_u_is_the_average_over_rotations_across_the_directions(d):
     np.testing.assert_allclose(got, want, atol=1e-8)  # 40 nodes in z where r = 0.6, s = 0.8
 
 
+@settings(max_examples=25, deadline=None)
 @given(s=st.floats(-1, 1), r=st.floats(0.5, 2), d=st.sampled_from([2, 5, 30, 100, INF]))
 def test_multi_index_v_does_not_depend_on_the_dimension(s, r, d):
     model = reduced(mf.data.MultiIndex(d, [0.0, 1.0], directions=1), mf.activations.tanh)
