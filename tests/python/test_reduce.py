@@ -193,7 +193,7 @@ def test_features_and_gradients_do_not_depend_on_the_number_of_threads(case):
     law, options = CASES[case]
     model = reduced(law, STEP, output="trained", **options)
     z = np.random.default_rng(0).uniform(0.1, 2, (301, len(model.coordinates)))
-    core = model.features.function.__self__
+    core = model._compiled
     np.testing.assert_array_equal(core.features(z, 1), core.features(z, 3))
     np.testing.assert_array_equal(core.gradients(z, 1), core.gradients(z, 3))
 

@@ -55,6 +55,7 @@ def test_defaults_are_one_free_coordinate():
 def test_without_gradients_only_gradients_are_refused():
     model = by_hand(gradients=None)
     assert model.V([1.0]).shape == (1,)
+    assert model._compiled is None
     with pytest.raises(ValueError, match="gradients must be given"):
         model.grad_psi(np.array([[1.0]]), np.array([[1.0]]), np.ones(1))
 
