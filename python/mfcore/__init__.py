@@ -20,6 +20,7 @@ Examples:
 
 from . import activations, conventions, data, init
 from ._build import build_info, get_cmake_dir, get_include
+from ._reduced_init import ReducedInit
 from .config import load_config, save_config
 from .estimate import Estimate, estimate
 from .expectation import Exact, MonteCarlo
@@ -43,6 +44,7 @@ __all__ = [
     "Model",
     "MonteCarlo",
     "Network",
+    "ReducedInit",
     "ReducedModel",
     "Trajectory",
     "U",
