@@ -52,7 +52,7 @@ left.plot(probe_radii, exact, "o", ms=4, color="C1", label="800 neurons, exact")
 left.set(xlabel="radius r of a neuron", ylabel="force $-\\partial_r\\Psi(r;\\rho_0)$", title="At the start")
 left.legend(frameon=False)
 
-for spread, color in ((0.2, "C2"), (0.4, "C3"), (0.8, "C0")):
+for spread, color in ((0.2, "C2"), (0.3, "C4"), (0.4, "C3")):
     sharp = model.replace(data=mf.data.IsotropicGaussians(d=d, delta=spread)).reduce()
     risks = np.array([mf.risk(sharp, [[r]]) for r in radii])
     right.plot(radii, risks, color=color)
@@ -60,7 +60,7 @@ for spread, color in ((0.2, "C2"), (0.4, "C3"), (0.8, "C0")):
     right.plot(radii[best], risks[best], "o", ms=4, color=color)
     label = f"Δ = {spread}\n{risks[best]:.3f} at r = {radii[best]:.2f}"
     right.text(radii[-1] + 0.08, risks[-1], label, color=color, va="center", fontsize=9)
-right.set(xlabel="radius r of all neurons", ylabel="risk R", xlim=(0, 5.1), ylim=(0, 3.1))
+right.set(xlabel="radius r of all neurons", ylabel="risk R", xlim=(0, 5.5), ylim=(0, 3.1))
 right.set_title("All mass at one radius")
 
 target = sys.argv[1] if len(sys.argv) > 1 else "potential.png"
