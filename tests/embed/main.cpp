@@ -1,5 +1,6 @@
 // A simulator that owns its arrays and its loop, and asks mfcore for the force on its neurons. Prints lines
-// "name values", which tests/packaging/test_embed.py compares with Python's. Argument: the seed of the samples.
+// "name values", which tests/packaging/test_embed.py compares with Python's. Argument: the seed of the
+// samples.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
