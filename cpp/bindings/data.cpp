@@ -154,8 +154,7 @@ void bind_data(py::module_& m) {
             return hold_sampler(finite_law(rows, labels, keep_object(py::make_tuple(x, y))));
         },
         py::arg("X"), py::arg("y"));
-    m.def(
-        "passes", [](const SamplerHolder& nodes) { return hold_sampler(passes(nodes)); }, py::arg("nodes"));
+    m.def("passes", [](const SamplerHolder& nodes) { return hold_sampler(passes(nodes)); }, py::arg("nodes"));
     m.def(
         "resampled", [](const SamplerHolder& nodes) { return hold_sampler(resampled(nodes)); },
         py::arg("nodes"));

@@ -82,8 +82,8 @@ private:
         for (Index k = 0; k < x.rows; ++k) {
             const std::pair<std::uint64_t, Index> pass{seed, (first + k) / n};
             if (pass != held_) {
-                random::permutation({seed, random::Purpose::shuffle, static_cast<std::uint64_t>(pass.second)}, n,
-                                    order_.data());
+                random::permutation({seed, random::Purpose::shuffle, static_cast<std::uint64_t>(pass.second)},
+                                    n, order_.data());
                 held_ = pass;
             }
             nodes_->draw(seed, order_[(first + k) % n], x.middle_rows(k, 1), y + k);

@@ -71,8 +71,8 @@ SamplerPtr cube_nodes(Index d, Link link, ConstMat directions = {});
 SamplerPtr finite_law(ConstMat x, const double* y, std::shared_ptr<const void> owner = {});
 /// Independent draws, with replacement, from the nodes of a finite law.
 SamplerPtr resampled(SamplerPtr nodes);
-/// The nodes of a finite law in passes: each pass is all of them once, in a random order of its own. Not for several
-/// threads, nor for several runs at once.
+/// The nodes of a finite law in passes: each pass is all of them once, in a random order of its own. Not for
+/// several threads, nor for several runs at once.
 SamplerPtr passes(SamplerPtr nodes);
 
 }  // namespace mfcore

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 #include "base/parallel.hpp"
 #include "dynamics/sgd_block.hpp"
@@ -86,13 +87,19 @@ private:
         params_.steps(anchor_, blocks * steps_, h_.data());
         const Index have = rows_of(held_), want = rows_of(blocks);
         if (have >= want) return;
+        const Index count = want - have, first = anchor_ * params_.batch + have;
         x_.resize(want * d_);
         y_.resize(want);
-        std::vector<double> x((want - have) * d_), y(want - have);
-        draw_samples(*sampler_, seed_, anchor_ * params_.batch + have, {x.data(), want - have, d_}, y.data(),
-                     team_size(threads));
-        std::copy(x.begin(), x.end(), x_.begin() + have * d_);
-        std::copy(y.begin(), y.end(), y_.begin() + have);
+        if constexpr (std::is_same_v<T, double>) {
+            draw_samples(*sampler_, seed_, first, {&x_[have * d_], count, d_}, &y_[have], team_size(threads));
+        } else {
+            drawn_x_.resize(count * d_);
+            drawn_y_.resize(count);
+            draw_samples(*sampler_, seed_, first, {drawn_x_.data(), count, d_}, drawn_y_.data(),
+                         team_size(threads));
+            std::copy(drawn_x_.begin(), drawn_x_.end(), &x_[have * d_]);
+            std::copy(drawn_y_.begin(), drawn_y_.end(), &y_[have]);
+        }
         held_ = blocks;
     }
 
@@ -141,7 +148,7 @@ private:
     Index anchor_, step_, held_ = 0, diverged_at_ = -1;
     std::optional<Tiles> inside_;  // at step_, if that is inside a block
     std::vector<T> x_, y_;
-    std::vector<double> h_;
+    std::vector<double> h_, drawn_x_, drawn_y_;
 };
 
 }  // namespace
