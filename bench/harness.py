@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from mfcore import _check, _core
 
-MODULES = ("cases_core", "cases_expectation")
+MODULES = ("cases_core", "cases_expectation", "cases_sgd")
+AGREEMENT = 1e-10  # what a case that measures agreement itself must reach
 
 
 @dataclass
@@ -22,8 +23,9 @@ class Case:
     """One computation done by several contenders.
 
     `contenders` maps a name to a function of no arguments that returns the result; "mfcore" is among them. A
-    tolerance of None means that results are random and checked by the case itself. `bars` maps a contender to
-    the least ratio (its time over ours) that we hold ourselves to.
+    tolerance of None means that results are random; then `agreement` maps names to differences the case has
+    measured itself. `units` are the steps a contender does per call, where they differ; times are per step.
+    `bars` maps a contender to the least ratio (its time over ours) that we hold ourselves to.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Case:
     flops: float | None = None
     single_precision: bool = False
     tolerance: float | None = 1e-10
+    agreement: dict[str, float] = field(default_factory=dict)
+    units: dict[str, int] = field(default_factory=dict)
     bars: dict[str, float] = field(default_factory=dict)
     peak_bar: float | None = None
 
@@ -59,25 +63,27 @@ def installed(*names: str) -> list[str]:
 def measure(case: Case, repeats: int) -> list[Row]:
     """Agreement first; then interleaved runs, so that a busy moment hurts everybody; the shortest counts."""
     results = {name: run() for name, run in case.contenders.items()}  # also warms up compilers and pools
-    agreement = {name: _difference(results["mfcore"], r, case.tolerance) for name, r in results.items()}
+    ours = results["mfcore"]
+    agreement = case.agreement or {name: _difference(ours, r, case.tolerance) for name, r in results.items()}
     best = dict.fromkeys(case.contenders, float("inf"))
     for _ in range(repeats):
         for name, run in case.contenders.items():
             start = time.perf_counter()
             run()
-            best[name] = min(best[name], time.perf_counter() - start)
-    ours = best["mfcore"]
+            elapsed = time.perf_counter() - start
+            best[name] = min(best[name], elapsed / case.units.get(name, 1))
     rows = []
     for name, seconds in best.items():
-        ratio, bar = seconds / ours, case.bars.get(name)
+        ratio, bar = seconds / best["mfcore"], case.bars.get(name)
         fraction = None
         if case.flops and name == "mfcore":
             peak = _core.fma_peak(case.threads, case.single_precision)
             fraction = case.flops / seconds * 1e-9 / peak
             bar = case.peak_bar
-        agrees = case.tolerance is None or agreement[name] <= case.tolerance
+        agrees = (agreement.get(name) or 0.0) <= (case.tolerance or AGREEMENT)
         held = bar is None or (fraction if name == "mfcore" else ratio) >= bar
-        row = (case.name, name, case.threads, seconds, ratio, bar, agreement[name], fraction, agrees and held)
+        agreed = agreement.get(name)
+        row = (case.name, name, case.threads, seconds, ratio, bar, agreed, fraction, agrees and held)
         rows.append(Row(*row))
     return rows
 

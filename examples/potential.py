@@ -1,9 +1,9 @@
-"""The potential that moves the neurons: the d-dimensional network, its one-dimensional reduction, Monte Carlo.
+"""The potential that moves the neurons: of a network in R^40, of its limit in one coordinate, by Monte Carlo.
 
-Two isotropic Gaussian classes in R^40 that differ in their spread only; 800 neurons σ(⟨w, x⟩) with a truncated
-ReLU. By rotation symmetry the limit knows a neuron by its radius r = |w| alone. Left: the force −∂Ψ/∂r on a
-neuron of radius r at the start, of the limit (line), of the 800 neurons themselves, exactly (dots) and from
-samples (bars, two standard errors). Right: the risk if all neurons had one radius.
+Two Gaussian classes that differ in their spread only; 800 neurons σ(⟨w, x⟩) with a truncated ReLU. By
+rotation symmetry the limit knows a neuron by its radius r = |w| alone. Left: the force −∂Ψ/∂r on a neuron of
+radius r at the start: of the limit (line), of the 800 neurons themselves, exactly (dots) and from samples
+(bars, two standard errors). Right: the risk if all neurons had one radius.
 
 Run: python examples/potential.py [FILE.png]
 """
@@ -52,16 +52,16 @@ left.plot(probe_radii, exact, "o", ms=4, color="C1", label="800 neurons, exact")
 left.set(xlabel="radius r of a neuron", ylabel="force $-\\partial_r\\Psi(r;\\rho_0)$", title="At the start")
 left.legend(frameon=False)
 
-for spread, color in ((0.2, "C2"), (0.4, "C3"), (0.8, "C0")):
+for spread, color in ((0.2, "C2"), (0.3, "C4"), (0.4, "C3")):
     sharp = model.replace(data=mf.data.IsotropicGaussians(d=d, delta=spread)).reduce()
     risks = np.array([mf.risk(sharp, [[r]]) for r in radii])
     right.plot(radii, risks, color=color)
     best = risks.argmin()
     right.plot(radii[best], risks[best], "o", ms=4, color=color)
-    right.annotate(
-        f"Δ = {spread}: {risks[best]:.3f}", (radii[best], risks[best]), (6, 6), textcoords="offset points"
-    )
-right.set(xlabel="radius r of all neurons", ylabel="risk R", ylim=(0, 3), title="All mass at one radius")
+    label = f"Δ = {spread}\n{risks[best]:.3f} at r = {radii[best]:.2f}"
+    right.text(radii[-1] + 0.08, risks[-1], label, color=color, va="center", fontsize=9)
+right.set(xlabel="radius r of all neurons", ylabel="risk R", xlim=(0, 5.5), ylim=(0, 3.1))
+right.set_title("All mass at one radius")
 
 target = sys.argv[1] if len(sys.argv) > 1 else "potential.png"
 figure.savefig(target, dpi=150)

@@ -57,6 +57,7 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
     const Index n = smallest >= 50 ? 40 : 64;
     for (const double d : dims_) outer_.push_back(gauss_gegenbauer(d, n));
     if (smallest >= kSmall) return;
+    for (const double d : dims_) density_.push_back(direction_density(d, 0.0));
     piece_ = gauss_legendre(32);
     for (std::size_t k = 0; k < piece_.nodes.size(); ++k) {
         const double angle = std::numbers::pi / 2 * piece_.nodes[k];
@@ -135,7 +136,7 @@ void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Inde
         for (Index k = 0; k < n; k += kOuter)
             add(std::min(kOuter, n - k), u.nodes.data() + k, u.weights.data() + k);
     } else {
-        in_pieces(m, narrow, wide, dims_[i], add);
+        in_pieces(m, narrow, wide, i, add);
     }
     out.S[at] = value;
     if (!slopes) return;
@@ -154,7 +155,8 @@ void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Inde
 // density of u_i is singular at +-1. Between these points u = centre + half sin(angle) makes everything
 // analytic.
 template <class Add>
-void ReducedFeatures::in_pieces(double m, double narrow, double wide, double d, const Add& add) const {
+void ReducedFeatures::in_pieces(double m, double narrow, double wide, std::size_t i, const Add& add) const {
+    const double d = dims_[i];
     std::array<double, 64> edges;  // more knots than fit cost accuracy only
     const double reach = std::min(1.0, 9.5 / std::sqrt(d));
     std::size_t count = 0;
@@ -171,9 +173,10 @@ void ReducedFeatures::in_pieces(double m, double narrow, double wide, double d, 
     std::array<double, kOuter> u, weights;
     for (std::size_t e = 0; e + 1 < count; ++e) {
         const double centre = (edges[e] + edges[e + 1]) / 2, half = (edges[e + 1] - edges[e]) / 2;
+        const double scale = half * density_[i];
         for (Index k = 0; k < n; ++k) {
             u[k] = centre + half * piece_.nodes[k];
-            weights[k] = half * piece_.weights[k] * direction_density(d, u[k]);
+            weights[k] = scale * piece_.weights[k] * std::pow((1 - u[k]) * (1 + u[k]), (d - 3) / 2);
         }
         add(n, u.data(), weights.data());
     }

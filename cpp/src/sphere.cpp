@@ -172,12 +172,12 @@ void DirectionTable::evaluate(Index n, const double* tau, double* A, double* B) 
     if (root_) {
         for (Index i = 0; i < n; ++i) {
             const double v = std::sqrt(std::max(1 - std::abs(tau[i]), 0.0));
-            body(i, std::max(v, low_), v > low_);
+            body(i, v > low_ ? v : low_, v > low_);  // NaN counts as outside: no wild index
         }
     } else {
         for (Index i = 0; i < n; ++i) {
             const double v = std::abs(tau[i]);
-            body(i, std::min(v, high_), v < high_);
+            body(i, v < high_ ? v : high_, v < high_);
         }
     }
 }

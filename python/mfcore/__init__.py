@@ -20,18 +20,23 @@ Examples:
 
 from . import activations, conventions, data, init
 from ._build import build_info, get_cmake_dir, get_include
+from ._reduced_init import ReducedInit
 from .config import load_config, save_config
 from .estimate import Estimate, estimate
 from .expectation import Exact, MonteCarlo
 from .functions import U, V, grad_psi, predict, psi, risk
 from .measure import Cloud, Density
+from .methods import SGD
 from .model import Model
 from .network import Network
 from .reduce import ReducedModel
+from .solve import log_times, resume, solve
+from .trajectory import Trajectory, load
 
 __version__: str = build_info()["version"]
 
 __all__ = [
+    "SGD",
     "Cloud",
     "Density",
     "Estimate",
@@ -39,7 +44,9 @@ __all__ = [
     "Model",
     "MonteCarlo",
     "Network",
+    "ReducedInit",
     "ReducedModel",
+    "Trajectory",
     "U",
     "V",
     "activations",
@@ -51,9 +58,13 @@ __all__ = [
     "get_include",
     "grad_psi",
     "init",
+    "load",
     "load_config",
+    "log_times",
     "predict",
     "psi",
+    "resume",
     "risk",
     "save_config",
+    "solve",
 ]

@@ -33,8 +33,8 @@ def get_cmake_dir() -> str:
 def build_info() -> dict[str, Any]:
     """How the compiled core was built and what it uses here.
 
-    ``isa`` is the level in use and ``usable`` lists those this machine could use, lowest first; ``threads`` is
-    the number of threads a call takes unless told otherwise.
+    ``isa`` is the level in use and ``usable`` lists those this machine could use, lowest first; ``threads``
+    is the number of threads a call takes unless told otherwise.
 
     Examples:
         >>> import mfcore
@@ -49,5 +49,7 @@ def _installed(folder: str) -> str:
     # Beside the compiled modules: in an editable install the Python files are elsewhere, in the source tree.
     path = Path(_cpu.__file__).resolve().parent / folder
     if not path.is_dir():
-        raise FileNotFoundError(f"{path} does not exist: only an installed mfcore has it, see CONTRIBUTING.md")
+        raise FileNotFoundError(
+            f"{path} does not exist: only an installed mfcore has it, see CONTRIBUTING.md"
+        )
     return str(path)

@@ -31,9 +31,10 @@ class Table:
         most `tolerance` times the largest entry of this kind.
 
         Examples:
-            >>> import numpy as np, mfcore as mf
+            >>> import numpy as np
+            >>> from mfcore.reduce import Table
             >>> z = np.linspace(0, 1, 50)
-            >>> table = mf.Table((z,), np.stack([z, z**2, z + z**2], axis=1), np.ones(3) / 3)
+            >>> table = Table((z,), np.stack([z, z**2, z + z**2], axis=1), np.ones(3) / 3)
             >>> table.compress().basis.shape
             (50, 2)
         """

@@ -96,9 +96,13 @@ def estimate(
     )
     if result["samples"] == 0:
         raise KeyboardInterrupt
-    fields = ("V", "V_error", "U", "U_error", "grad_V", "grad_V_error")
     return Estimate(
-        **{name: result.get(name) for name in fields},
+        V=result["V"],
+        V_error=result["V_error"],
+        U=result.get("U"),
+        U_error=result.get("U_error"),
+        grad_V=result.get("grad_V"),
+        grad_V_error=result.get("grad_V_error"),
         samples=result["samples"],
         status="completed" if result["samples"] == count else "interrupted",
     )

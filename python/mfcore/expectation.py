@@ -35,9 +35,9 @@ class Exact:
     def evaluator(self, model: Model, threads: int = 0) -> Evaluator:
         """The expectations of `model` under this rule."""
         law, network = model.data, model.network
-        if law._nodes:
-            noise = law.noise_power()
-            return Nodes(network, law._node_sampler, 0, law._nodes, noise, threads)
+        nodes = law._node_sampler
+        if nodes is not None:
+            return Nodes(network, nodes, 0, nodes.size, law.noise_power(), threads)
         parts = law._parts()
         reason = (
             f"the expectation over {law!r} has no closed form" if parts is None else supports(network, parts)

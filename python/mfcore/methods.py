@@ -19,10 +19,10 @@ Schedule = Callable[[FloatArray], FloatArray]
 class SGD:
     """One-pass stochastic gradient descent of N neurons on fresh samples.
 
-    θ_i ← θ_i + h_k[(y_k − f_N(x_k))∇σ*(x_k; θ_i) − λθ_i] + √(2h_k/β) g, one step per `batch` samples, with the
-    model's ridge λ, temperature 1/β and rates; t = Σ h_k. Finite datasets are passed through in random order,
-    again and again. Steps are done in blocks, equal to the sequential algorithm up to rounding; Langevin noise
-    is exact in law.
+    θ_i ← θ_i + h_k[(y_k − f_N(x_k))∇σ*(x_k; θ_i) − λθ_i] + √(2h_k/β) g, one step per `batch` samples, with
+    the model's ridge λ, temperature 1/β and rates; t = Σ h_k. Finite datasets are passed through in random
+    order, again and again. Steps are done in blocks, equal to the sequential algorithm up to rounding;
+    Langevin noise is exact in law.
 
     Args:
         neurons: N.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _check
+from . import _check, _core
 from ._check import FloatArray
 from ._tables import LowRank, Table
 
@@ -63,8 +63,8 @@ class ReducedModel:
         ... )
         >>> square
         ReducedModel(coordinates=(z,), nodes=1)
-        >>> mf.V(square, [0.0, 2.0])
-        array([-0., -4.])
+        >>> mf.V(square, [1.0, 2.0])
+        array([-1., -4.])
         >>> float(mf.risk(square, mf.Cloud([[2.0]])))
         9.0
     """
@@ -159,6 +159,13 @@ class ReducedModel:
         grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1)
         flat = self.features(grid.reshape(-1, len(values)))
         return Table(tuple(values), flat.reshape(*grid.shape[:-1], -1), self.weights)
+
+    @property
+    def _compiled(self) -> _core.ReducedFeatures | None:
+        """The compiled features, for solvers in the core; None for features by hand."""
+        function: Any = self.features
+        owner = getattr(function.function, "__self__", None)
+        return owner if isinstance(owner, _core.ReducedFeatures) else None
 
     def _residual(self, f: FloatArray) -> FloatArray:
         return np.asarray(self.weights * (f - self.targets))

@@ -61,10 +61,10 @@ def solve(
         horizon: T > 0.
         save_at: Times to record, increasing, or how many (evenly spaced, 0 and T included; default 51); see
             `log_times`. May be empty.
-        risk: Record R(ρ_t): exactly where that is quick, else on a fixed held-out sample that all rungs share.
-            An `Exact()` or `MonteCarlo(…)` chooses; False skips it.
-        observe: Name to function of the measure (an (N, D) array for networks), recorded at save points beside
-            the standard ones: mean and standard deviation of |w|, a, b and of reduced coordinates.
+        risk: Record R(ρ_t): exactly where that is quick, else on a fixed held-out sample that all rungs
+            share. An `Exact()` or `MonteCarlo(…)` chooses; False skips it.
+        observe: Name to function of the measure (an (N, D) array for networks), recorded at save points
+            beside the standard ones: mean and standard deviation of |w|, a and b.
         keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points.
         rng: None, int, SeedSequence or Generator. The same one starts every method with the same neurons.
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
@@ -110,8 +110,8 @@ def resume(
 ) -> Trajectory:
     """Continue a run from its checkpoint, to the same bits as if it had never been interrupted.
 
-    Model and method come from the checkpoint, unless they contain Python functions, which it cannot hold: then
-    pass them again, as well as `observe`. Other arguments are those of `solve`.
+    Model and method come from the checkpoint, unless they contain Python functions, which it cannot hold:
+    then pass them again, as well as `observe`. Other arguments are those of `solve`.
 
     Examples:
         >>> import mfcore as mf, tempfile

@@ -31,8 +31,8 @@ class Trajectory:
         risk: R(ρ_t), shape (T,), or (T, replicas) for several replicas; None when not asked for.
         risk_error: Standard error of `risk`, 0 where it is exact; same shape.
         observed: Name to values, one row per save point.
-        final: The measure at the end of the run: an (N, D) array of neurons, or (replicas, N, D), a `Cloud` of
-            atoms or a `Density`.
+        final: The measure at the end of the run: an (N, D) array of neurons, or (replicas, N, D), a `Cloud`
+            of atoms or a `Density`.
         kept: Time to measure, for the save points named by ``keep``.
         status: ``"completed"``, ``"stationary"``, ``"diverged"``, ``"interrupted"`` or ``"out of time"``.
         message: One sentence on how the run ended.
@@ -199,7 +199,7 @@ def _unpack_measure(arrays: Mapping[str, np.ndarray], name: str) -> Measure:
         return arrays[f"{name}/neurons"]
     if f"{name}/points" in arrays:
         return Cloud(arrays[f"{name}/points"], arrays[f"{name}/weights"])
-    edges = []
+    edges: list[np.ndarray] = []
     while f"{name}/edges/{len(edges)}" in arrays:
         edges.append(arrays[f"{name}/edges/{len(edges)}"])
     return Density(tuple(edges), arrays[f"{name}/mass"])

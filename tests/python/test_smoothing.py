@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core, activations
 from scipy import special
@@ -46,6 +46,7 @@ def smooth(sigma, d, m, R):
     return S, S_m, S_R
 
 
+@settings(max_examples=60, deadline=None)
 @given(d=dimensions, share=st.floats(-0.999, 0.999))
 def test_the_tail_is_the_incomplete_beta_function(d, share):
     tau = share * min(1.0, 8 / math.sqrt(d))
@@ -114,6 +115,7 @@ def test_radius_zero_has_the_one_sided_limits(d):
     assert at_knot[2][0] == pytest.approx(10 * _core.direction_moment(d, 0.0))  # a cone
 
 
+@settings(max_examples=60, deadline=None)
 @given(d=st.sampled_from([2, 3, 5, 40, 320, INF]), m=st.floats(-2, 2), spread=st.floats(0.1, 3))
 def test_derivatives_are_central_differences(d, m, spread):
     R, h = spread * (1 if d == INF else math.sqrt(d)), 1e-5
@@ -139,6 +141,7 @@ def test_second_derivatives_are_differences_of_first_ones(d):
         np.testing.assert_allclose((out[2] - back[2]) / (2 * h), S_RR, atol=1e-7)
 
 
+@settings(max_examples=60, deadline=None)
 @given(m=st.floats(-3, 3), R=st.floats(0.01, 20))
 def test_gaussian_averages_of_relu_and_erf_are_their_closed_forms(m, R):
     cdf, pdf = special.ndtr(m / R), math.exp(-((m / R) ** 2) / 2) / math.sqrt(2 * math.pi)
@@ -152,6 +155,7 @@ def test_gaussian_averages_of_relu_and_erf_are_their_closed_forms(m, R):
     )
 
 
+@settings(max_examples=60, deadline=None)
 @given(d=dimensions, n=st.integers(1, 24))
 def test_gegenbauer_rules_have_the_moments_of_a_direction(d, n):
     u, w = _core.gauss_gegenbauer(d, n)
@@ -163,6 +167,7 @@ def test_gegenbauer_rules_have_the_moments_of_a_direction(d, n):
         assert abs(w @ u ** (2 * k + 1)) < 1e-14
 
 
+@settings(max_examples=60, deadline=None)
 @given(d=st.integers(1, 400), n=st.integers(1, 12))
 def test_chi_rules_have_the_even_moments(d, n):
     s, w = _core.gauss_chi(d, n)
@@ -182,6 +187,7 @@ def test_hermite_and_legendre_rules_are_the_textbook_ones(n):
         np.testing.assert_allclose(ours[1], theirs[1] / theirs[1].sum(), rtol=1e-10)
 
 
+@settings(max_examples=60, deadline=None)
 @given(d=st.integers(1, 2000))
 def test_the_automatic_chi_rule_averages_smooth_functions(d):
     s, w = _core.chi_rule(d)

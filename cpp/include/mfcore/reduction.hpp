@@ -34,7 +34,7 @@ private:
     void average(const Point& p, Index first, Index count, Chunk& out, bool slopes) const;
     void two_radii(double m, double R1, double R2, Chunk& out, Index at, bool slopes) const;
     template <class Add>
-    void in_pieces(double m, double narrow, double wide, double d, const Add& add) const;
+    void in_pieces(double m, double narrow, double wide, std::size_t i, const Add& add) const;
 
     Activation sigma_;
     bool has_a_, has_b_;
@@ -44,7 +44,8 @@ private:
     std::vector<Smoother> smoothers_;  // exact average over u_i; at d = inf one for both
     bool two_ = false;                 // two radii in finite dimension: one exact average, one quadrature
     std::vector<Rule> outer_;          // that quadrature over u_1 or u_2, unless it is the smoothers'
-    Rule piece_;                       // the same between two kinks, in low dimension
+    Rule piece_;                       // the same between two kinks, in low dimension ...
+    std::vector<double> density_;      // ... where the density of u_i is this times (1 - u^2)^{(d_i-3)/2}
 };
 
 }  // namespace mfcore

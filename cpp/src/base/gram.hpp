@@ -1,16 +1,37 @@
 #pragma once
 // Inner products of the samples of a block, and their Cholesky factor.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/simd.hpp"
 
 namespace mfcore {
 
-/// at[k * stride + l] = <x_k, x_l> for columns l of [first, last) and rows k up to the four that contain l.
+/// The same for samples shorter than a vector: the columns l lie in the lanes instead.
+template <class T>
+void gram_of_short(MatView<const T> x, Index first, Index last, T* at, Index stride) {
+    constexpr Index kMost = 64;  // columns at a time
+    T column[kMost];
+    for (Index l0 = first; l0 < last; l0 += kMost) {
+        const Index n = std::min(kMost, last - l0);
+        for (Index k = 0; k < l0 + n; ++k) std::fill_n(at + k * stride + l0, n, T(0));
+        for (Index j = 0; j < x.cols; ++j) {
+            for (Index l = 0; l < n; ++l) column[l] = x(l0 + l, j);
+            for (Index k = 0; k < l0 + n; ++k) {
+                T* const row = at + k * stride + l0;
+                for (Index l = 0; l < n; ++l) row[l] += x(k, j) * column[l];
+            }
+        }
+    }
+}
+
+/// at[k * stride + l] = <x_k, x_l> for columns l of [first, last) and rows k at least up to l.
 template <class T>
 void gram(MatView<const T> x, Index first, Index last, T* at, Index stride) {
     constexpr Index lanes = simd::kLanes<T>, kSide = 4;  // 16 independent sums hide the latency of one
     const Index whole = x.cols / lanes * lanes;
+    if (whole == 0) return gram_of_short(x, first, last, at, stride);
     for (Index l = first; l < last; l += kSide) {
         for (Index k = 0; k < std::min(l + kSide, x.rows); k += kSide) {
             simd::Vec<T> sum[kSide][kSide] = {};

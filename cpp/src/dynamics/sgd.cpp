@@ -11,10 +11,10 @@ namespace mfcore {
 namespace {
 
 /// Steps per block. More samples amortise the loads and stores of W, but each costs O(N) for every earlier
-/// one.
+/// one; in few dimensions there is little to amortise.
 Index choose_steps(const Network& network, const SgdParams& params, Index d) {
     if (network.sphere) return 1;  // the projection needs every |w|
-    Index samples = params.block > 0 ? params.block : d >= 200 ? 48 : 32;
+    Index samples = params.block > 0 ? params.block : d >= 200 ? 48 : d > 32 ? 32 : 8;
     if (params.temperature > 0) {
         // Draws per neuron and step: samples + d / samples, least at sqrt(d); directly: d. And the basis of
         // the samples needs at most d of them.
@@ -53,14 +53,14 @@ public:
         inside_.reset();
         while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop()) {
             const Index blocks = std::min(segment, (target - anchor_) / steps_);
-            draw(blocks);
+            draw(blocks, threads);
             advance(state_, blocks, steps_, threads);
         }
         step_ = std::max(step_, anchor_);
         if (diverged_at_ >= 0 || anchor_ + steps_ <= target) return step_;
         step_ = target;
         if (step_ > anchor_) {  // a step inside a block is reached from its start, on a copy
-            draw(1);
+            draw(1, threads);
             inside_ = state_;
             advance(*inside_, 1, step_ - anchor_, threads);
         }
@@ -81,7 +81,7 @@ private:
 
     /// Hold the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again:
     /// a stream of the user's cannot be asked twice.
-    void draw(Index blocks) {
+    void draw(Index blocks, int threads) {
         h_.resize(blocks * steps_);
         params_.steps(anchor_, blocks * steps_, h_.data());
         const Index have = rows_of(held_), want = rows_of(blocks);
@@ -90,21 +90,27 @@ private:
         y_.resize(want);
         std::vector<double> x((want - have) * d_), y(want - have);
         draw_samples(*sampler_, seed_, anchor_ * params_.batch + have, {x.data(), want - have, d_}, y.data(),
-                     0);
+                     team_size(threads));
         std::copy(x.begin(), x.end(), x_.begin() + have * d_);
         std::copy(y.begin(), y.end(), y_.begin() + have);
         held_ = blocks;
     }
 
+    /// Predictions are summed by groups of tiles, whatever the team.
+    Index groups() const { return std::min<Index>(state_.tiles(), 16); }
+
+    /// A step is about 4 d operations and an activation per neuron and sample; a share below a microsecond is
+    /// not worth the meetings at every step.
+    int team_size(int threads) const {
+        const Index nanoseconds = params_.batch * state_.count() * (d_ + 40) / 25;
+        const Index most = std::min<Index>(resolve_threads(threads), groups());
+        return static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
+    }
+
     /// Run `blocks` blocks on `state`, the last one for `steps` steps only.
     void advance(Tiles& state, Index blocks, Index steps, int threads) {
-        const Index groups = std::min<Index>(state.tiles(), 16);
-        // About 4 d operations and an activation per neuron and sample; a share below a microsecond is not
-        // worth the meetings at every step.
-        const Index nanoseconds = params_.batch * state.count() * (d_ + 40) / 25;
-        const int team = static_cast<int>(
-            std::clamp<Index>(nanoseconds / 800, 1, std::min<Index>(resolve_threads(threads), groups)));
-        sgd::Shared<T> shared(team, groups, rows_of(1), params_.batch, d_, params_.temperature > 0);
+        const int team = team_size(threads);
+        sgd::Shared<T> shared(team, groups(), rows_of(1), params_.batch, d_, params_.temperature > 0);
         Index bad = -1, done = 0;
         run_team(team, [&](int rank, int size) {
             sgd::Worker<T, R> worker(network_, params_, seed_, state, shared, rank, size);

@@ -1,0 +1,177 @@
+"""Finite networks: one-pass SGD with fresh samples drawn inside the timing, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mfcore as mf
+import numpy as np
+from mfcore import _core
+
+from .harness import Case
+from .sgd_contenders import Run, contenders, numpy_run
+
+H, DELTA = 1e-5, 0.5
+NETWORK = mf.Network(mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5]))
+
+
+def _start(network: mf.Network, n: int, d: int) -> np.ndarray:
+    return mf.init.Gaussian(0.4 / np.sqrt(d)).sample(network, d, n, rng=0)
+
+
+def _ours(network: mf.Network, n: int, d: int, steps: int, threads: int, **options: Any) -> Callable[[], Any]:
+    """A run that goes on from call to call: each call is `steps` more steps."""
+    sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
+    run = _core.Sgd(network._core, _start(network, n, d), 0, sampler, 0, H, **options)
+    return lambda: _core.run_sgd([run], run.step + steps, threads)
+
+
+def _theirs(run: Run, n: int, d: int, steps: int) -> Callable[[], Any]:
+    generator, start = np.random.default_rng(0), _start(NETWORK, n, d)
+
+    def call() -> Any:
+        y = generator.choice([-1.0, 1.0], size=steps)
+        X = generator.standard_normal((steps, d)) * (1 + DELTA * y)[:, None]
+        return run(start, X, y, H)
+
+    return call
+
+
+def _agreement(runs: dict[str, Run], n: int, d: int, threads: int) -> dict[str, float]:
+    """Largest difference of each after 100 steps on the same samples, from NumPy's result, relative."""
+    X, y = mf.data.IsotropicGaussians(d, DELTA)._sampler.draw(0, 0, 100)
+    start = _start(NETWORK, n, d)
+    expected = numpy_run(start, X, y, H)
+    ours = _core.Sgd(NETWORK._core, start, 0, mf.data.IsotropicGaussians(d, DELTA)._sampler, 0, H)
+    _core.run_sgd([ours], 100, threads)
+    results = {name: np.asarray(run(start, X, y, H)) for name, run in runs.items()}
+    scale = np.abs(expected).max()
+    return {
+        name: float(np.abs(r - expected).max() / scale)
+        for name, r in {**results, "mfcore": ours.theta()}.items()
+    }
+
+
+def _case(n: int, d: int, threads: int, quick: bool, **options: Any) -> Case:
+    steps = 200 if quick else max(2000, 20_000_000 // (n * d))
+    slow = 20 if quick else max(100, 2_000_000 // (n * d))
+    runs = contenders(threads)
+    units = {name: slow if name in ("numpy", "torch") else steps for name in runs}
+    case = Case(
+        f"SGD N={n}, d={d}, float64",
+        {
+            "mfcore": _ours(NETWORK, n, d, steps, threads),
+            **{name: _theirs(run, n, d, units[name]) for name, run in runs.items()},
+        },
+        threads=threads,
+        flops=4.0 * n * d,
+        tolerance=None,
+        agreement=_agreement(runs, n, d, threads),
+        units={"mfcore": steps, **units},
+    )
+    for name, value in options.items():
+        setattr(case, name, value)
+    return case
+
+
+def sgd(quick: bool) -> Iterator[Case]:
+    """The published sizes, on two threads and on one."""
+    n, d = (60, 20) if quick else (800, 320)
+    bars = {"numpy": 25.0, "jax": 8.0, "numba": 3.0, "torch": 12.0}
+    yield _case(n, d, 2, quick, bars=bars, peak_bar=0.60)
+    yield _case(n, d, 1, quick, bars={"numpy": 17.0}, peak_bar=0.75)
+    # 10⁷ steps of N = 800, d = 40, the published run, in 20 s: the bar is 2 µs a step against 2 µs.
+    steps = 200 if quick else 50_000
+    yield Case(
+        "SGD N=800, d=40, a step against 2 µs",
+        {"mfcore": _ours(NETWORK, 800, 40, steps, 2), "2 µs": _wait(2e-6 * steps)},
+        flops=4.0 * 800 * 40,
+        tolerance=None,
+        units={"mfcore": steps, "2 µs": steps},
+        bars={"2 µs": 1.0},
+    )
+
+
+def small_sgd(quick: bool) -> Iterator[Case]:
+    """Small networks: never slower than numba on one thread, nor with two threads than with one."""
+    for n, d in ((10, 2), (30, 5), (100, 20)):
+        yield _case(n, d, 1, quick, bars={"numba": 1.0})
+        steps = 200 if quick else 100_000
+        yield Case(
+            f"SGD N={n}, d={d}, two threads against one",
+            {"mfcore": _ours(NETWORK, n, d, steps, 2), "1 thread": _ours(NETWORK, n, d, steps, 1)},
+            tolerance=None,
+            bars={"1 thread": 0.95},
+        )
+
+
+def sgd_options(quick: bool) -> Iterator[Case]:
+    """Single precision, trained a and b, Langevin noise and replicas, against the plain run."""
+    n, d = (60, 20) if quick else (800, 320)
+    steps = 200 if quick else 2000
+    plain = _ours(NETWORK, n, d, steps, 2)
+    yield Case(
+        f"SGD N={n}, d={d}, float32 against float64",
+        {"mfcore": _ours(NETWORK, n, d, steps, 2, single_precision=True), "float64": plain},
+        flops=4.0 * n * d,
+        single_precision=True,
+        tolerance=None,
+        units={"mfcore": steps, "float64": steps},
+        bars={"float64": 1.8},
+    )
+    full = mf.Network(mf.activations.relu, output="trained", bias="trained")
+    fixed = mf.Network(mf.activations.relu, output="fixed")
+    yield Case(
+        f"SGD N={n}, d={d}, ReLU with a, b, w trained against fixed a",
+        {"mfcore": _ours(full, n, d, steps, 2), "fixed a": _ours(fixed, n, d, steps, 2)},
+        tolerance=None,
+        units={"mfcore": steps, "fixed a": steps},
+        bars={"fixed a": 0.6},
+    )
+    slow = 5 if quick else 20
+    yield Case(
+        f"noisy SGD N={n}, d={d}, ridge and temperature",
+        {
+            "mfcore": _ours(NETWORK, n, d, steps, 2, ridge=0.1, temperature=1e-3),
+            "numpy": _theirs(_noisy_numpy, n, d, slow),
+        },
+        tolerance=None,
+        units={"mfcore": steps, "numpy": slow},
+        bars={"numpy": 60.0},
+    )
+    n, d, steps = (20, 10, 200) if quick else (200, 100, 4000)
+    sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
+    sets = [
+        [_core.Sgd(NETWORK._core, _start(NETWORK, n, d), 0, sampler, k, H) for k in range(16)] for _ in "12"
+    ]
+    yield Case(
+        f"16 replicas of N={n}, d={d}: two threads against one",
+        {
+            "mfcore": lambda: _core.run_sgd(sets[0], sets[0][0].step + steps, 2),
+            "1 thread": lambda: _core.run_sgd(sets[1], sets[1][0].step + steps, 1),
+        },
+        tolerance=None,
+        bars={"1 thread": 1.8},
+    )
+
+
+def _noisy_numpy(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> np.ndarray:
+    generator, W = np.random.default_rng(1), W.copy()
+    amplitude = np.sqrt(2 * h * 1e-3)
+    for x, target in zip(X, y, strict=True):
+        z = W @ x
+        error = target - np.mean(np.clip(10 * (z - 0.5), 0, 10) - 2.5)
+        W *= 1 - h * 0.1
+        W += np.outer(h * error * 10.0 * ((z > 0.5) & (z <= 1.5)), x)
+        W += amplitude * generator.standard_normal(W.shape)
+    return W
+
+
+def _wait(seconds: float) -> Callable[[], None]:
+    from time import sleep
+
+    return lambda: sleep(seconds)
+
+
+CASES = (sgd, small_sgd, sgd_options)

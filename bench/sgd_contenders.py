@@ -1,0 +1,99 @@
+"""One-pass SGD of N neurons σ(⟨w, x⟩), σ rising from −2.5 to 7.5 between 0.5 and 1.5, in other libraries.
+
+Each contender is a function (W, X, y, h) -> W after one step per row of X, written as its users would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .harness import installed
+
+Run = Callable[[Any, Any, Any, float], Any]
+
+
+def numpy_run(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> np.ndarray:
+    """The loop as one writes it down."""
+    W = W.copy()
+    for x, target in zip(X, y, strict=True):
+        z = W @ x
+        error = target - np.mean(np.clip(10 * (z - 0.5), 0, 10) - 2.5)
+        W += np.outer(h * error * 10.0 * ((z > 0.5) & (z <= 1.5)), x)
+    return W
+
+
+def contenders(threads: int) -> dict[str, Run]:
+    """NumPy and what else is installed, set to this many threads, compiled and warm."""
+    runs: dict[str, Run] = {"numpy": numpy_run}
+    builders = {"numba": _numba, "jax": _jax, "torch": _torch}
+    return runs | {name: builders[name](threads) for name in installed(*builders)}
+
+
+def _numba(threads: int) -> Run:
+    import numba
+
+    @numba.njit(fastmath=True, parallel=threads > 1)
+    def steps(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> None:
+        n, d = W.shape
+        z = np.empty(n)
+        for k in range(len(y)):
+            f = 0.0
+            for i in numba.prange(n):
+                s = 0.0
+                for j in range(d):
+                    s += W[i, j] * X[k, j]
+                z[i] = s
+                f += min(max(10.0 * (s - 0.5), 0.0), 10.0) - 2.5
+            error = y[k] - f / n
+            for i in numba.prange(n):
+                if 0.5 < z[i] <= 1.5:
+                    c = h * error * 10.0
+                    for j in range(d):
+                        W[i, j] += c * X[k, j]
+
+    def run(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> np.ndarray:
+        numba.set_num_threads(threads)
+        W = W.copy()
+        steps(W, X, y, h)
+        return W
+
+    return run
+
+
+def _jax(threads: int) -> Run:
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    @jax.jit
+    def scan(W: Any, X: Any, y: Any, h: float) -> Any:
+        def step(W: Any, sample: Any) -> Any:
+            x, target = sample
+            z = W @ x
+            error = target - jnp.mean(jnp.clip(10 * (z - 0.5), 0, 10) - 2.5)
+            c = h * error * 10.0 * ((z > 0.5) & (z <= 1.5))
+            return W + c[:, None] * x[None, :], None
+
+        return jax.lax.scan(step, W, (X, y))[0]
+
+    return lambda W, X, y, h: scan(W, X, y, h).block_until_ready()
+
+
+def _torch(threads: int) -> Run:
+    import torch
+
+    def run(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> Any:
+        torch.set_num_threads(1)  # faster than two on products of this size
+        w, samples, targets = (torch.from_numpy(np.array(v)) for v in (W, X, y))
+        with torch.no_grad():
+            for x, target in zip(samples, targets.tolist(), strict=True):
+                z = w @ x
+                error = target - (torch.clamp(10 * (z - 0.5), 0, 10) - 2.5).mean()
+                w.addr_(h * error * 10.0 * ((z > 0.5) & (z <= 1.5)), x)
+        return w
+
+    return run
