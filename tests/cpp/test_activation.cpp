@@ -48,7 +48,9 @@ double worst_ulp(Function f, Reference reference, double from, double to) {
     for (double point : grid(from, to, 20011)) {
         const T x = T(point), got = f(simd::fill(x))[0];
         const long double exact = reference(static_cast<long double>(x));
-        const int exponent = std::ilogb(exact) + 1 - std::numeric_limits<T>::digits;
+        // One unit beside 0 is the smallest subnormal.
+        const int top = exact == 0 ? std::numeric_limits<T>::min_exponent : std::ilogb(exact) + 1;
+        const int exponent = top - std::numeric_limits<T>::digits;
         worst = std::max(worst, static_cast<double>(std::abs(got - exact) / std::ldexp(1.0L, exponent)));
     }
     return worst;
