@@ -66,8 +66,8 @@ class SGD:
 class GD:
     """Gradient descent of N neurons on the population risk.
 
-    θ_i ← θ_i − h·rate·∇Ψ_λ(θ_i; ρ_N) + √(2h·rate/β) g on the clock t = k·h, the expectation over the data taken
-    in full at every step.
+    θ_i ← θ_i − h·rate·∇Ψ_λ(θ_i; ρ_N) + √(2h·rate/β) g on the clock t = k·h, the expectation over the data
+    taken in full at every step.
 
     Args:
         neurons: N.
@@ -108,9 +108,9 @@ class Particles:
     """The gradient flow of N neurons, θ̇_i = −rate·∇Ψ_λ(θ_i; ρ_N), or Langevin dynamics at temperature > 0.
 
     ``"dopri5"`` chooses its steps by `rtol` and `atol`; states at save points come from its continuous
-    extension, so that saving changes no bit of the rest. ``"euler"`` (order 1), ``"heun"`` (2) and ``"rk4"`` (4)
-    take fixed steps. ``"lsoda"``, ``"bdf"`` and ``"radau"`` are SciPy's implicit solvers, for stiff problems such
-    as rates that differ by orders of magnitude; the last two hold an (N·D)² matrix.
+    extension, so that saving changes no bit of the rest. ``"euler"`` (order 1), ``"heun"`` (2) and ``"rk4"``
+    (4) take fixed steps. ``"lsoda"``, ``"bdf"`` and ``"radau"`` are SciPy's solvers for stiff problems, such as
+    rates that differ by orders of magnitude; they hold an (N·D)² matrix, `"lsoda"` only where it is stiff.
 
     At temperature > 0, ``"euler"`` (Euler–Maruyama, weak order 1) or ``"heun"`` (weak order 2: the noise is
     additive; 1 on the sphere). The increments are those of `mf.SGD` and `mf.GD` with the same `rng` and step.
@@ -158,7 +158,7 @@ class Particles:
             object.__setattr__(self, "step", _check.number(self.step, "step", above=0))
         elif self.step is not None:
             raise ValueError(
-                f"step must be left out with method={self.method!r}, which chooses its steps, got {self.step!r}"
+                f"step must be left out with method={self.method!r}, which chooses its own, got {self.step!r}"
             )
         _check_population(self)
 
@@ -216,10 +216,11 @@ def _check_noise(method: GD | Particles, scheme: str, model: Model) -> None:
         return
     if scheme not in ("euler", "heun"):
         raise ValueError(
-            f"method must be 'euler' or 'heun', with a step, at temperature = {model.temperature:g}, got {scheme!r}"
+            f"method must be 'euler' or 'heun', with a step, at temperature = {model.temperature:g}, "
+            f"got {scheme!r}"
         )
     if method.tolerance is not None:
         raise ValueError(
-            f"tolerance must be left out at temperature = {model.temperature:g}, where nothing comes to rest, "
-            f"got {method.tolerance:g}"
+            f"tolerance must be left out at temperature = {model.temperature:g}, where nothing comes to "
+            f"rest, got {method.tolerance:g}"
         )

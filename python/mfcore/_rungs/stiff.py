@@ -17,8 +17,8 @@ from .sgd import start_of
 if TYPE_CHECKING:
     from ..methods import Particles
 
-# The solvers start afresh after so many steps, at a state that can be stored; what they did since is done again
-# by `restore`. Their own memory cannot be copied.
+# The solvers' own memory cannot be copied, so they start afresh after so many steps, at a state that can be
+# stored; `restore` does again what they did since.
 _RESTART = 500
 
 
@@ -144,9 +144,7 @@ class StiffRung:
         kind = getattr(scipy.integrate, kinds[self._method.method])
         p, method = self._point, self._method
         # Without a bound the steps cannot depend on the horizon or the save points.
-        solver = kind(
-            self._velocity, p.anchor_t, p.anchor.copy(), np.inf, rtol=method.rtol, atol=method.atol
-        )
+        solver = kind(self._velocity, p.anchor_t, p.anchor.copy(), np.inf, rtol=method.rtol, atol=method.atol)
         for _ in range(p.done):
             solver.step()
         self._solver = solver
