@@ -105,7 +105,8 @@ def system_of(model: Model, neurons: int, expectation: Expectation | None, threa
     weights = np.full(neurons, 1 / neurons)
 
     def gradient(theta: FloatArray) -> FloatArray:
-        return evaluator.grad_psi(theta, theta, weights)
+        with np.errstate(all="ignore"):  # what is not finite is reported as divergence
+            return evaluator.grad_psi(theta, theta, weights)
 
     return _core.System.calling(network, neurons, int(model.d), model.ridge, rates, gradient, threads)
 
