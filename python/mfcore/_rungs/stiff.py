@@ -104,6 +104,9 @@ class StiffRung:
     def _step(self) -> bool:
         """One step of the solver. False: the run has ended."""
         p, tolerance = self._point, self._method.tolerance
+        if p.done == _RESTART:
+            p = self._point = p._replace(anchor_t=p.t, anchor=self._projected(p.y), done=0)
+            self._solver = None
         if tolerance is not None:
             moving = self._speed > 0
             gradient = self._velocity(p.t, p.y)[moving] / self._speed[moving]
@@ -127,13 +130,9 @@ class StiffRung:
                 f"{failure or 'the state was no longer finite'}. Try a smaller rtol"
             )
             return False
-        y = solver.y.copy()
-        q = _Point(p.anchor_t, p.anchor, p.done + 1, solver.t, y, solver.dense_output(), p.steps + 1)
-        if q.done == _RESTART:
-            anchor = self._projected(y)
-            q = q._replace(anchor_t=q.t, anchor=anchor, done=0, y=anchor)
-            self._solver = None
-        self._point = q
+        self._point = p._replace(
+            done=p.done + 1, t=solver.t, y=solver.y.copy(), dense=solver.dense_output(), steps=p.steps + 1
+        )
         return True
 
     def _open(self) -> None:
