@@ -100,13 +100,14 @@ public:
                          static_cast<double>(counts_.steps),
                          static_cast<double>(counts_.rejected),
                          static_cast<double>(counts_.evaluations)};
-        for (const Vector* v : vectors()) state.vectors.insert(state.vectors.end(), v->begin(), v->end());
+        each_vector(*this,
+                    [&](const Vector& v) { state.vectors.insert(state.vectors.end(), v.begin(), v.end()); });
         return state;
     }
 
     void restore(const FlowState& state) override {
         require(state.numbers.size() == 12, "numbers", "has the wrong length", state.numbers.size());
-        require(state.vectors.size() == vectors().size() * y_.size(), "vectors", "has the wrong length",
+        require(state.vectors.size() == 7 * y_.size(), "vectors", "has the wrong length",
                 state.vectors.size());
         const double* number = state.numbers.data();
         for (double* to : {&t_, &shown_, &h_, &first_h_, &last_error_}) *to = *number++;
@@ -116,15 +117,19 @@ public:
         for (Index* to : {&counts_.steps, &counts_.rejected, &counts_.evaluations})
             *to = static_cast<Index>(*number++);
         const double* from = state.vectors.data();
-        for (const Vector* v : vectors()) {
-            std::copy_n(from, v->size(), const_cast<Vector*>(v)->data());
-            from += v->size();
-        }
+        each_vector(*this, [&](Vector& v) {
+            std::copy_n(from, v.size(), v.data());
+            from += v.size();
+        });
     }
 
 private:
-    std::vector<const Vector*> vectors() const {
-        return {&y_, &slopes_[0], &dense_[0], &dense_[1], &dense_[2], &dense_[3], &dense_[4]};
+    /// The vectors that outlive a step.
+    template <class Self, class Body>
+    static void each_vector(Self& self, Body&& body) {
+        body(self.y_);
+        body(self.slopes_[0]);
+        for (auto& v : self.dense_) body(v);
     }
 
     bool velocity(const Vector& y, int slope) {
