@@ -200,3 +200,92 @@ class Sgd:
     def anchor_theta(self) -> _Array: ...
 
 def run_sgd(runs: list[Sgd], target: int, threads: int = ..., seconds: float = ...) -> None: ...
+
+class System:
+    @staticmethod
+    def nodes(
+        network: Network,
+        neurons: int,
+        ridge: float,
+        rates: tuple[float, float, float],
+        sampler: Sampler,
+        seed: int,
+        samples: int,
+        threads: int = ...,
+    ) -> System: ...
+    @staticmethod
+    def calling(
+        network: Network,
+        neurons: int,
+        d: int,
+        ridge: float,
+        rates: tuple[float, float, float],
+        gradient: Callable[[_Array], _Array],
+        threads: int = ...,
+    ) -> System: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def speed(self) -> list[float]: ...
+    def __call__(self, theta: _Array) -> _Array: ...
+
+class Flow:
+    @staticmethod
+    def fixed(
+        system: System,
+        start: _Array,
+        scheme: str,
+        step: float,
+        *,
+        temperature: float = ...,
+        seed: int = ...,
+        tolerance: float = ...,
+        threads: int = ...,
+    ) -> Flow: ...
+    @staticmethod
+    def dopri5(
+        system: System, start: _Array, *, rtol: float = ..., atol: float = ..., tolerance: float = ...
+    ) -> Flow: ...
+    def run(self, t: float, seconds: float = ...) -> str: ...
+    @property
+    def t(self) -> float: ...
+    @property
+    def step_size(self) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def rejected(self) -> int: ...
+    @property
+    def evaluations(self) -> int: ...
+    def theta(self) -> _Array: ...
+    def save(self) -> tuple[_Array, _Array]: ...
+    def restore(self, numbers: list[float], vectors: _Array) -> None: ...
+
+def sgd_step(
+    network: Network,
+    theta: _Array,
+    X: _Array,
+    y: _Array,
+    h: float,
+    step: int,
+    *,
+    ridge: float = ...,
+    temperature: float = ...,
+    rates: tuple[float, float, float] = ...,
+    seed: int = ...,
+    threads: int = ...,
+) -> bool: ...
+def sgd_run(
+    network: Network,
+    theta: _Array,
+    X: _Array,
+    y: _Array,
+    h: _Array,
+    first: int,
+    *,
+    ridge: float = ...,
+    temperature: float = ...,
+    rates: tuple[float, float, float] = ...,
+    seed: int = ...,
+    threads: int = ...,
+) -> tuple[int, bool]: ...

@@ -1,0 +1,222 @@
+#include "mfcore/dynamics/flow.hpp"
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "arrays.hpp"
+#include "mfcore/dynamics/step.hpp"
+
+namespace mfcore::bindings {
+namespace {
+
+using RateTuple = std::tuple<double, double, double>;
+
+Rates rates_of(const RateTuple& rates) {
+    return {std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
+}
+
+/// gradient(theta) -> array, kept alive by the shared pointer, dropped under the GIL. Ctrl-C inside it is an
+/// interruption, as in the core; any other exception passes through.
+Gradient python_gradient(py::function function) {
+    const std::shared_ptr<py::function> call(new py::function(std::move(function)), [](py::function* f) {
+        py::gil_scoped_acquire gil;
+        delete f;
+    });
+    return [call](ConstMat theta, Mat gradient) {
+        py::gil_scoped_acquire gil;
+        auto rows = make({theta.rows, theta.cols});
+        std::copy_n(theta.data, theta.rows * theta.cols, rows.mutable_data());
+        try {
+            const In result = (*call)(rows).cast<In>();
+            const ConstMat from = matrix(result, "gradient", theta.cols);
+            require(from.rows == theta.rows, "gradient", "has the wrong number of rows", from.rows);
+            std::copy_n(from.data, theta.rows * theta.cols, gradient.data);
+        } catch (py::error_already_set& error) {
+            if (!error.matches(PyExc_KeyboardInterrupt)) throw;
+            return false;
+        }
+        return true;
+    };
+}
+
+py::array_t<double> velocity_of(const System& system, const In& y) {
+    require(y.size() == system.size, "theta", "has the wrong size", y.size());
+    auto velocity = make(std::vector<py::ssize_t>(y.shape(), y.shape() + y.ndim()));
+    const double* from = y.data();
+    double* to = velocity.mutable_data();
+    bool complete = false;
+    {
+        py::gil_scoped_release nogil;
+        complete = system.velocity(from, to);
+    }
+    if (!complete) {
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
+        throw py::error_already_set();
+    }
+    return velocity;
+}
+
+const double* start_of(const System& system, const In& y) {
+    require(y.size() == system.size, "start", "has the wrong size", y.size());
+    return y.data();
+}
+
+std::unique_ptr<Flow> fixed_flow(const System& system, const In& start, const std::string& scheme,
+                                 double step, double temperature, std::uint64_t seed, double tolerance,
+                                 int threads) {
+    static const std::map<std::string, Scheme> names = {
+        {"euler", Scheme::euler}, {"heun", Scheme::heun}, {"rk4", Scheme::rk4}};
+    const auto found = names.find(scheme);
+    require(found != names.end(), "scheme", "must be euler, heun or rk4", scheme);
+    return fixed_steps(system, start_of(system, start),
+                       {found->second, step, temperature, seed, tolerance, threads});
+}
+
+/// Run to t; "reached", "out of time", or why not.
+const char* run_flow(Flow& flow, double t, double seconds) {
+    using std::chrono::steady_clock;
+    const auto begin = steady_clock::now();
+    bool ctrl_c = false;
+    End end = End::reached;
+    {
+        py::gil_scoped_release nogil;
+        end = flow.run(t, [&] {
+            ctrl_c = python_wants_stop();
+            return ctrl_c || std::chrono::duration<double>(steady_clock::now() - begin).count() >= seconds;
+        });
+    }
+    switch (end) {
+        case End::reached:
+            return "reached";
+        case End::stopped:
+            return ctrl_c ? "interrupted" : "out of time";
+        case End::interrupted:
+            return "interrupted";
+        case End::stationary:
+            return "stationary";
+        case End::diverged:
+            return "diverged";
+        case End::stuck:
+            break;
+    }
+    return "stuck";
+}
+
+py::array_t<double> flow_vector(const std::vector<double>& values) {
+    auto array = make({static_cast<py::ssize_t>(values.size())});
+    std::copy(values.begin(), values.end(), array.mutable_data());
+    return array;
+}
+
+/// The caller's own array, never a copy: the Python layer has checked its flags.
+Mat in_place(py::array_t<double>& theta) {
+    require(theta.ndim() == 2, "theta", "must have 2 dimensions", theta.ndim());
+    require((theta.flags() & py::array::c_style) != 0, "theta", "must be C-contiguous", false);
+    return writable(theta);
+}
+
+StepParams step_params(double ridge, double temperature, const RateTuple& rates, std::uint64_t seed,
+                       int threads) {
+    return {ridge, temperature, rates_of(rates), seed, threads};
+}
+
+}  // namespace
+
+void bind_flow(py::module_& m) {
+    py::class_<System>(m, "System", "The velocity of neurons, to be integrated.")
+        .def_static(
+            "nodes",
+            [](const Network& network, Index neurons, double ridge, const RateTuple& rates,
+               const SamplerPtr& sampler, std::uint64_t seed, Index samples, int threads) {
+                return neuron_system(
+                    network, neurons, sampler->dimension(), ridge, rates_of(rates),
+                    node_gradient(network, sampler, seed, samples, {threads, python_wants_stop}), threads);
+            },
+            py::arg("network"), py::arg("neurons"), py::arg("ridge"), py::arg("rates"), py::arg("sampler"),
+            py::arg("seed"), py::arg("samples"), py::arg("threads") = 0)
+        .def_static(
+            "calling",
+            [](const Network& network, Index neurons, Index d, double ridge, const RateTuple& rates,
+               py::function gradient, int threads) {
+                return neuron_system(network, neurons, d, ridge, rates_of(rates),
+                                     python_gradient(std::move(gradient)), threads);
+            },
+            py::arg("network"), py::arg("neurons"), py::arg("d"), py::arg("ridge"), py::arg("rates"),
+            py::arg("gradient"), py::arg("threads") = 0)
+        .def_readonly("size", &System::size)
+        .def_readonly("speed", &System::speed)
+        .def("__call__", &velocity_of, py::arg("theta"));
+
+    py::class_<Flow>(m, "Flow", "A population flow in progress.")
+        .def_static("fixed", &fixed_flow, py::arg("system"), py::arg("start"), py::arg("scheme"),
+                    py::arg("step"), py::kw_only(), py::arg("temperature") = 0.0, py::arg("seed") = 0,
+                    py::arg("tolerance") = 0.0, py::arg("threads") = 0)
+        .def_static(
+            "dopri5",
+            [](const System& system, const In& start, double rtol, double atol, double tolerance) {
+                return dopri5(system, start_of(system, start), {rtol, atol, tolerance});
+            },
+            py::arg("system"), py::arg("start"), py::kw_only(), py::arg("rtol") = 1e-6,
+            py::arg("atol") = 1e-9, py::arg("tolerance") = 0.0)
+        .def("run", &run_flow, py::arg("t"), py::arg("seconds") = INFINITY)
+        .def_property_readonly("t", &Flow::t)
+        .def_property_readonly("step_size", &Flow::step_size)
+        .def_property_readonly("steps", [](const Flow& flow) { return flow.counts().steps; })
+        .def_property_readonly("rejected", [](const Flow& flow) { return flow.counts().rejected; })
+        .def_property_readonly("evaluations", [](const Flow& flow) { return flow.counts().evaluations; })
+        .def("theta",
+             [](const Flow& flow) {
+                 auto theta = make({flow.size()});
+                 flow.get(theta.mutable_data());
+                 return theta;
+             })
+        .def("save",
+             [](const Flow& flow) {
+                 const FlowState state = flow.save();
+                 return py::make_tuple(flow_vector(state.numbers), flow_vector(state.vectors));
+             })
+        .def(
+            "restore",
+            [](Flow& flow, std::vector<double> numbers, const In& vectors) {
+                flow.restore({std::move(numbers), {vectors.data(), vectors.data() + vectors.size()}});
+            },
+            py::arg("numbers"), py::arg("vectors"));
+
+    m.def(
+        "sgd_step",
+        [](const Network& network, py::array_t<double> theta, const In& x, const In& y, double h, Index step,
+           double ridge, double temperature, const RateTuple& rates, std::uint64_t seed, int threads) {
+            const Mat rows = in_place(theta);
+            const ConstMat inputs = matrix(x, "X");
+            const double* labels = vector(y, "y", inputs.rows);
+            const StepParams params = step_params(ridge, temperature, rates, seed, threads);
+            py::gil_scoped_release nogil;
+            return sgd_step(network, rows, inputs, labels, h, step, params);
+        },
+        py::arg("network"), py::arg("theta").noconvert(), py::arg("X"), py::arg("y"), py::arg("h"),
+        py::arg("step"), py::kw_only(), py::arg("ridge") = 0.0, py::arg("temperature") = 0.0,
+        py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0), py::arg("seed") = 0, py::arg("threads") = 0,
+        "One step in place; False, nothing done, if a prediction is not finite.");
+    m.def(
+        "sgd_run",
+        [](const Network& network, py::array_t<double> theta, const In& x, const In& y, const In& h,
+           Index first, double ridge, double temperature, const RateTuple& rates, std::uint64_t seed,
+           int threads) {
+            const Mat rows = in_place(theta);
+            const ConstMat inputs = matrix(x, "X");
+            const double* labels = vector(y, "y", inputs.rows);
+            const double* sizes = vector(h, "h", inputs.rows);
+            const StepParams params = step_params(ridge, temperature, rates, seed, threads);
+            py::gil_scoped_release nogil;
+            const StepsDone done =
+                sgd_run(network, rows, inputs, labels, sizes, first, params, python_wants_stop);
+            return std::make_pair(done.steps, done.finite);
+        },
+        py::arg("network"), py::arg("theta").noconvert(), py::arg("X"), py::arg("y"), py::arg("h"),
+        py::arg("first"), py::kw_only(), py::arg("ridge") = 0.0, py::arg("temperature") = 0.0,
+        py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0), py::arg("seed") = 0, py::arg("threads") = 0,
+        "One step per row in place: (steps done, whether the next prediction is finite).");
+}
+
+}  // namespace mfcore::bindings

@@ -1,0 +1,117 @@
+"""Population dynamics of finitely many neurons: gradient descent, gradient flow, Langevin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._check import FloatArray
+from .._nodes import Nodes
+from ..data import Dataset
+from ..expectation import Exact, Expectation
+from ..model import Model
+from .sgd import start_of
+
+_HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
+
+
+class FlowRung:
+    """N neurons moved by an explicit scheme of the core, with fixed or adaptive steps."""
+
+    def __init__(
+        self,
+        model: Model,
+        neurons: int,
+        expectation: Expectation | None,
+        seed: int,
+        threads: int,
+        begin: Callable[[_core.System, FloatArray], _core.Flow],
+        tolerance: float | None,
+    ) -> None:
+        start = start_of(model, neurons, seed)
+        self._shape, self._tolerance = start.shape, tolerance
+        self._flow = begin(system_of(model, neurons, expectation, threads), start)
+        self._end = "reached"
+
+    @property
+    def t(self) -> float:
+        """The time reached."""
+        return self._flow.t
+
+    @property
+    def status(self) -> str:
+        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
+        return {"reached": "running", "out of time": "running", "stuck": "diverged"}.get(self._end, self._end)
+
+    @property
+    def message(self) -> str:
+        """What ended the run, and what to do."""
+        return message_of(self._end, self._flow, self._tolerance)
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to time t; with fixed steps, to the step nearest to it."""
+        self._end = self._flow.run(t, seconds)
+        return self._end == "reached"
+
+    def measure(self) -> FloatArray:
+        """Neurons, shape (N, D)."""
+        return self._flow.theta().reshape(self._shape)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The integrator's numbers and vectors."""
+        numbers, vectors = self._flow.save()
+        return {"numbers": numbers, "vectors": vectors}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        self._flow.restore(state["numbers"].tolist(), state["vectors"])
+
+    def meta(self) -> dict[str, Any]:
+        """Steps done and refused, and evaluations of ∇Ψ."""
+        flow = self._flow
+        return {"steps": flow.steps, "rejected": flow.rejected, "evaluations": flow.evaluations}
+
+
+def message_of(end: str, flow: _core.Flow, tolerance: float | None = None) -> str:
+    """One sentence on a flow that ended by itself."""
+    t, h, steps = flow.t, flow.step_size, flow.steps
+    if end == "stationary":
+        return f"stationary: the root mean square of the gradient fell below {tolerance:g} at t = {t:g}"
+    if end == "stuck":
+        return (
+            f"the step size fell to {h:.1e} after step {steps} (t = {t:g}): the velocity is singular there, "
+            "or jumps (a kink of the activation on finite data), or the problem is stiff. "
+            "Try method='lsoda', or fixed steps such as method='rk4', step=…"
+        )
+    return (
+        f"the state was no longer finite at step {steps + 1} (t = {t + h:g}); the state returned is that of "
+        f"step {steps}. Try a smaller step" + (f" than {h:g}" if h > 0 else "")
+    )
+
+
+def system_of(model: Model, neurons: int, expectation: Expectation | None, threads: int) -> _core.System:
+    """The velocity −rates·∇Ψ_λ of N neurons in their own field."""
+    evaluator = (expectation or Exact()).evaluator(model, threads)
+    network, rates = model.network._core, rates_of(model.rates)
+    if isinstance(evaluator, Nodes):
+        sampler, seed, count = evaluator.sampler, evaluator.seed, evaluator.count
+        stored = isinstance(model.data, Dataset) and sampler is model.data._node_sampler
+        if not stored and 8 * count * (sampler.dimension + 1) <= _HELD_BYTES:
+            sampler, seed = _core.finite_law(*sampler.draw(seed, 0, count)), 0
+        return _core.System.nodes(network, neurons, model.ridge, rates, sampler, seed, count, threads)
+    weights = np.full(neurons, 1 / neurons)
+
+    def gradient(theta: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):  # what is not finite is reported as divergence
+            return evaluator.grad_psi(theta, theta, weights)
+
+    return _core.System.calling(network, neurons, int(model.d), model.ridge, rates, gradient, threads)
+
+
+def rates_of(rates: Mapping[str, float] | None) -> tuple[float, float, float]:
+    """Speeds of a, b and w, 1 where left out."""
+    full = {"a": 1.0, "b": 1.0, "w": 1.0, **(rates or {})}
+    return full["a"], full["b"], full["w"]
