@@ -64,17 +64,32 @@ assert np.finfo(np.float32).tiny / np.float32(2) > 0
     assert done.returncode == 0, done.stderr
 
 
-def test_a_forked_child_computes_on_one_thread(python):
+def test_a_child_forked_after_a_parallel_call_computes_the_same_on_one_thread(python):
     # The pool of the parent does not exist in the child: a second thread there would be waited for for ever.
     code = """
 import os
+import numpy as np
+import mfcore as mf
 from mfcore import _core
-assert _core.resolve_threads(4) == 4
+
+model = mf.Model(
+    data=mf.data.IsotropicGaussians(d=40, delta=0.5),
+    network=mf.Network(mf.activations.tanh),
+    init=mf.init.Gaussian(std=0.1),
+)
+theta = model.init.sample(model.network, d=40, count=1000, rng=0)
+
+def work():
+    return mf.psi(model, theta, theta, expectation=mf.MonteCarlo(2000, rng=0), threads=3)
+
+parent = work()
+assert _core.resolve_threads(3) == 3
 child = os.fork()
 if child == 0:
-    os._exit(0 if _core.resolve_threads(4) == 1 else 1)
+    same = _core.resolve_threads(3) == 1 and np.array_equal(work(), parent)
+    os._exit(0 if same else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert _core.resolve_threads(4) == 4
+assert np.array_equal(work(), parent)
 """
     done = python(code, PYTHONWARNINGS="ignore::DeprecationWarning")
     assert done.returncode == 0, done.stderr
