@@ -1,10 +1,10 @@
 #include "mfcore/dynamics/flow.hpp"
 
-#include <chrono>
 #include <map>
 #include <string>
 
 #include "arrays.hpp"
+#include "deadline.hpp"
 #include "mfcore/dynamics/step.hpp"
 
 namespace mfcore::bindings {
@@ -75,22 +75,17 @@ std::unique_ptr<Flow> fixed_flow(const System& system, const In& start, const st
 
 /// Run to t; "reached", "out of time", or why not.
 const char* run_flow(Flow& flow, double t, double seconds) {
-    using std::chrono::steady_clock;
-    const auto begin = steady_clock::now();
-    bool ctrl_c = false;
+    Deadline deadline(seconds);
     End end = End::reached;
     {
         py::gil_scoped_release nogil;
-        end = flow.run(t, [&] {
-            ctrl_c = python_wants_stop();
-            return ctrl_c || std::chrono::duration<double>(steady_clock::now() - begin).count() >= seconds;
-        });
+        end = flow.run(t, std::ref(deadline));
     }
     switch (end) {
         case End::reached:
             return "reached";
         case End::stopped:
-            return ctrl_c ? "interrupted" : "out of time";
+            return deadline.reason();
         case End::interrupted:
             return "interrupted";
         case End::stationary:

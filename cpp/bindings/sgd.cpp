@@ -1,21 +1,10 @@
 #include "mfcore/dynamics/sgd.hpp"
 
-#include <chrono>
-
 #include "arrays.hpp"
+#include "deadline.hpp"
 
 namespace mfcore::bindings {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Stop on Ctrl-C or when `seconds` have passed (infinite: never).
-StopPredicate stop_after(double seconds) {
-    const auto begin = Clock::now();
-    return [=] {
-        return std::chrono::duration<double>(Clock::now() - begin).count() >= seconds || python_wants_stop();
-    };
-}
 
 std::unique_ptr<Sgd> start_sgd(const Network& network, const In& start, Index first,
                                const SamplerPtr& sampler, std::uint64_t seed, const py::object& step,
@@ -71,8 +60,16 @@ void bind_sgd(py::module_& m) {
     m.def(
         "run_sgd",
         [](const std::vector<Sgd*>& runs, Index target, int threads, double seconds) {
-            py::gil_scoped_release nogil;
-            run_together(runs, target, threads, stop_after(seconds));
+            Deadline deadline(seconds);
+            {
+                py::gil_scoped_release nogil;
+                run_together(runs, target, threads, std::ref(deadline));
+            }
+            for (const Sgd* run : runs) {
+                if (run->diverged_at() >= 0) return "diverged";
+                if (run->step() < target) return deadline.reason();
+            }
+            return "reached";
         },
         py::arg("runs"), py::arg("target"), py::arg("threads") = 0, py::arg("seconds") = INFINITY);
 }

@@ -18,7 +18,7 @@ Examples:
     7.25
 """
 
-from . import activations, conventions, data, init
+from . import activations, conventions, data, init, steppers
 from ._build import build_info, get_cmake_dir, get_include
 from ._reduced_init import ReducedInit
 from .config import load_config, save_config
@@ -26,7 +26,7 @@ from .estimate import Estimate, estimate
 from .expectation import Exact, MonteCarlo
 from .functions import U, V, grad_psi, predict, psi, risk
 from .measure import Cloud, Density
-from .methods import SGD
+from .methods import GD, SGD, Particles
 from .model import Model
 from .network import Network
 from .reduce import ReducedModel
@@ -36,6 +36,7 @@ from .trajectory import Trajectory, load
 __version__: str = build_info()["version"]
 
 __all__ = [
+    "GD",
     "SGD",
     "Cloud",
     "Density",
@@ -44,6 +45,7 @@ __all__ = [
     "Model",
     "MonteCarlo",
     "Network",
+    "Particles",
     "ReducedInit",
     "ReducedModel",
     "Trajectory",
@@ -67,4 +69,5 @@ __all__ = [
     "risk",
     "save_config",
     "solve",
+    "steppers",
 ]

@@ -59,12 +59,12 @@ class RiskMeter:
             else:
                 return Exact()
         # The same sample for every rung and every run, so that differences are those of the measures.
-        return MonteCarlo(_HELD_OUT, rng=derive(0, _HELD_OUT))
+        return MonteCarlo(_HELD_OUT, seed=derive(0, _HELD_OUT))
 
     def _held_out(self, measure: Any, rule: MonteCarlo) -> tuple[float, float]:
         model = self._model
         if self._sample is None:
-            self._sample = model.data._iid_sampler.draw(rule.seed, 0, rule.samples)
+            self._sample = model.data._iid_sampler.draw(int(rule.seed or 0), 0, rule.samples)
             self.description = f"{rule.samples} held-out samples"
         X, y = self._sample
         points, weights = as_measure(measure, "measure", model.row or 0)

@@ -8,6 +8,11 @@ import numpy as np
 
 from . import _core
 
+
+class Seed(int):
+    """A 64-bit seed that is used as it is, where an int would be scrambled first."""
+
+
 RNG = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
 
@@ -35,6 +40,8 @@ def seed_of(rng: RNG = None) -> int:
         >>> seed_of(generator) == seed_of(generator)
         False
     """
+    if isinstance(rng, Seed):
+        return int(rng)
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**64 - 1, dtype=np.uint64, endpoint=True))
     if isinstance(rng, np.random.SeedSequence):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING
 
 from . import _check
 from ._evaluator import Evaluator
 from ._exact import GaussianExact, supports
 from ._nodes import Nodes
+from ._registry import configurable
 from ._rng import RNG, seed_of
 
 if TYPE_CHECKING:
     from .model import Model
 
 
+@configurable
 @dataclass(frozen=True)
 class Exact:
     """Closed forms and quadrature for Gaussian laws, sums over the nodes of finite laws. The default.
@@ -47,6 +49,7 @@ class Exact:
         return GaussianExact(network, parts, threads)
 
 
+@configurable
 @dataclass(frozen=True)
 class MonteCarlo:
     """The average over a fixed set of samples: every use of one object sees the same samples.
@@ -54,6 +57,7 @@ class MonteCarlo:
     Args:
         samples: How many, > 0. They are drawn in a stream, so memory does not grow with their number.
         rng: None, int, SeedSequence or Generator; read once, at construction.
+        seed: The 64-bit seed that another object shows, instead of `rng`: then the samples are the same.
 
     Examples:
         >>> import mfcore as mf
@@ -68,16 +72,21 @@ class MonteCarlo:
     """
 
     samples: int
-    rng: RNG = field(default=None, repr=False, compare=False)
-    seed: int = field(init=False)
+    rng: InitVar[RNG] = None
+    seed: int | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, rng: RNG) -> None:
         object.__setattr__(self, "samples", _check.integer(self.samples, "samples", at_least=1))
-        object.__setattr__(self, "seed", seed_of(self.rng))
+        if self.seed is None:
+            object.__setattr__(self, "seed", seed_of(rng))
+        elif rng is not None:
+            raise ValueError(f"seed must be left out when rng is given, got {self.seed} and {rng!r}")
+        else:
+            object.__setattr__(self, "seed", _check.integer(self.seed, "seed", at_least=0, at_most=2**64 - 1))
 
     def evaluator(self, model: Model, threads: int = 0) -> Evaluator:
         """The expectations of `model` under this rule."""
-        return Nodes(model.network, model.data._iid_sampler, self.seed, self.samples, 0.0, threads)
+        return Nodes(model.network, model.data._iid_sampler, int(self.seed or 0), self.samples, 0.0, threads)
 
 
 Expectation = Exact | MonteCarlo

@@ -32,7 +32,7 @@ class SGD:
 
     Args:
         network: The network.
-        theta: Neurons, rows [a, b, w…], updated in place: a writable C-contiguous float64 array, shape (N, D).
+        theta: Neurons, rows [a, b, w…], updated in place: a writable C-contiguous float64 array (N, D).
         ridge: λ ≥ 0, acting on trained blocks.
         temperature: 1/β ≥ 0.
         rates: Speed of trained blocks, such as ``{"a": 10.0}``.

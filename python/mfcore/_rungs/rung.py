@@ -22,7 +22,7 @@ class Rung(Protocol):
 
     @property
     def status(self) -> str:
-        """``"running"``, or how the run ended by itself: ``"diverged"``, ``"stationary"``."""
+        """``"running"``, or how the run ended: ``"diverged"``, ``"stationary"``, ``"interrupted"``."""
         ...
 
     @property
@@ -31,8 +31,7 @@ class Rung(Protocol):
         ...
 
     def advance(self, t: float, seconds: float) -> bool:
-        """Go to time t, or as near as steps allow. False: the user pressed Ctrl-C, or `seconds` have passed
-        (told apart by the clock), or the run ended by itself."""
+        """Go to time t, or as near as steps allow. False: `seconds` have passed, or see `status`."""
         ...
 
     def measure(self) -> Measure:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._check import FloatArray
-from .._rng import derive
+from .._rng import Seed, derive
 from ..model import Model
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class SgdRung:
         self._clock = _Clock(method.step, method.schedule)
         starts = [start_of(model, method.neurons, s) for s in self._seeds]
         self._runs = self._start(starts, 0)
+        self._end = "reached"
 
     def _start(self, starts: list[FloatArray], first: int) -> list[_core.Sgd]:
         method, model = self._method, self._model
@@ -56,8 +57,8 @@ class SgdRung:
 
     @property
     def status(self) -> str:
-        """Diverged as soon as one replica has."""
-        return "running" if all(run.diverged_at < 0 for run in self._runs) else "diverged"
+        """``"running"``, ``"interrupted"``, or ``"diverged"`` as soon as one replica has."""
+        return "running" if self._end in ("reached", "out of time") else self._end
 
     @property
     def message(self) -> str:
@@ -71,9 +72,8 @@ class SgdRung:
 
     def advance(self, t: float, seconds: float) -> bool:
         """Go to the step nearest to time t."""
-        target = self._clock.step(t)
-        _core.run_sgd(self._runs, target, self._threads, seconds)
-        return self.status == "running" and all(run.step == target for run in self._runs)
+        self._end = _core.run_sgd(self._runs, self._clock.step(t), self._threads, seconds)
+        return self._end == "reached"
 
     def measure(self) -> FloatArray:
         """Neurons, (N, D) or (replicas, N, D)."""
@@ -157,4 +157,4 @@ def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
         raise ValueError(f"data must have finite d for neurons, got {model.data!r}; only reduced rungs run")
     if model.init is None:
         raise ValueError("init must be an initial law for a run to start from, got None")
-    return model.init.sample(model.network, int(model.d), neurons, np.random.SeedSequence(seed))
+    return model.init.sample(model.network, int(model.d), neurons, Seed(seed))
