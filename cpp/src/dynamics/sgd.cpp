@@ -15,7 +15,7 @@ namespace {
 /// one; in few dimensions there is little to amortise.
 Index choose_steps(const Network& network, const SgdParams& params, Index d) {
     if (network.sphere) return 1;  // the projection needs every |w|
-    Index samples = params.block > 0 ? params.block : d >= 200 ? 48 : d > 32 ? 32 : 8;
+    Index samples = params.block > 0 ? params.block : d > 32 ? 32 : 8;
     if (params.temperature > 0) {
         // Draws per neuron and step: samples + d / samples, least at sqrt(d); directly: d. And the basis of
         // the samples needs at most d of them.
