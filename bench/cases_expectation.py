@@ -11,7 +11,8 @@ import numpy as np
 from .harness import Case, installed
 
 
-def _problem(quick: bool, output: str) -> tuple[mf.Model, np.ndarray, np.ndarray, np.ndarray]:
+def tanh_problem(quick: bool, output: str) -> tuple[mf.Model, np.ndarray, np.ndarray, np.ndarray]:
+    """Model, neurons, and samples (X, y): those of `mf.MonteCarlo(…, rng=0)`."""
     n, d, samples = (60, 10, 500) if quick else (1000, 100, 10_000)
     model = mf.Model(
         data=mf.data.IsotropicGaussians(d=d, delta=0.5),
@@ -25,7 +26,7 @@ def _problem(quick: bool, output: str) -> tuple[mf.Model, np.ndarray, np.ndarray
 
 def estimate(quick: bool) -> Iterator[Case]:
     """V and U with standard errors; ours draws its samples, numpy is given them and computes no errors."""
-    model, w, x, y = _problem(quick, "one")
+    model, w, x, y = tanh_problem(quick, "one")
     samples, n, d = len(y), len(w), w.shape[1]
 
     def ours() -> tuple[np.ndarray, np.ndarray]:
@@ -48,12 +49,23 @@ def estimate(quick: bool) -> Iterator[Case]:
 
 def gradient(quick: bool) -> Iterator[Case]:
     """One population gradient, a and w trained; ours draws its samples, the others are given them."""
-    model, theta, x, y = _problem(quick, "trained")
-    samples, n, d = len(y), len(theta), theta.shape[1] - 1
-    rule = mf.MonteCarlo(samples, rng=0)
-    contenders: dict[str, Callable[[], Any]] = {
-        "mfcore": lambda: mf.grad_psi(model, theta, theta, expectation=rule)
-    }
+    model, theta, x, y = tanh_problem(quick, "trained")
+    n, d = theta.shape[0], theta.shape[1] - 1
+    rule = mf.MonteCarlo(len(y), rng=0)
+    yield Case(
+        f"gradient of Psi, tanh, a and w, N={n}, d={d}, {len(y):,}",
+        {
+            "mfcore": lambda: mf.grad_psi(model, theta, theta, expectation=rule),
+            **gradient_contenders(theta, x, y),
+        },
+        flops=4.0 * len(y) * n * d,
+        bars={"numpy": 3.0, "jax": 3.0, "torch": 6.0},
+    )
+
+
+def gradient_contenders(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], Any]]:
+    """∇Ψ of tanh neurons, a and w trained, in their own field, over given samples."""
+    samples, n = len(y), len(theta)
 
     def formula(np: Any, theta: Any, x: Any, y: Any, join: Callable[[Any, Any], Any]) -> Any:
         """The gradient by hand in any array library."""
@@ -62,7 +74,9 @@ def gradient(quick: bool) -> Iterator[Case]:
         e = (s @ a / n - y) / samples
         return join(e @ s, ((e[:, None] * (1 - s * s)).T @ x) * a[:, None])
 
-    contenders["numpy"] = lambda: formula(np, theta, x, y, lambda a, w: np.column_stack([a, w]))
+    contenders: dict[str, Callable[[], Any]] = {
+        "numpy": lambda: formula(np, theta, x, y, lambda a, w: np.column_stack([a, w]))
+    }
     if installed("jax"):
         import jax
         import jax.numpy as jnp
@@ -78,16 +92,11 @@ def gradient(quick: bool) -> Iterator[Case]:
     if installed("torch"):
         import torch
 
-        t, tx, ty = (torch.from_numpy(v) for v in (theta, x, y))
+        t, tx, ty = (torch.from_numpy(np.array(v)) for v in (theta, x, y))
         contenders["torch"] = lambda: formula(
             torch, t, tx, ty, lambda a, w: torch.cat([a[:, None], w], dim=1)
         )
-    yield Case(
-        f"gradient of Psi, tanh, a and w, N={n}, d={d}, {samples:,}",
-        contenders,
-        flops=4.0 * samples * n * d,
-        bars={"numpy": 3.0, "jax": 3.0, "torch": 6.0},
-    )
+    return contenders
 
 
 CASES = (estimate, gradient)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from mfcore import _check, _core
 
-MODULES = ("cases_core", "cases_expectation", "cases_sgd")
+MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow")
 AGREEMENT = 1e-10  # what a case that measures agreement itself must reach
 
 
