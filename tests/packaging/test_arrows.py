@@ -28,7 +28,7 @@ PYTHON = [
     "_scalar network",
     "_parts _evaluator _tables _node_rules measure init",
     "data _reduced_init",
-    "model reduce _exact _nodes",
+    "model reduce _exact _nodes _project",
     "expectation _reductions",
     "functions",
     "_observe estimate",
