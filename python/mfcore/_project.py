@@ -14,9 +14,10 @@ Projection = Callable[[FloatArray], FloatArray]
 
 
 def projections(law: DataLaw) -> dict[str, Projection]:
-    """Name of a reduced coordinate to a function of weights w, shape (…, d); without those that are |w| itself."""
+    """Name of a reduced coordinate to a function of weights w, shape (…, d); |w| itself is left out."""
+    axes: int | FloatArray
     if isinstance(law, AnisotropicGaussians):
-        axes = law.s0 if law.basis is None else law.basis.T
+        axes = int(law.s0 or 0) if law.basis is None else law.basis.T
         return {"r1": partial(_within, axes=axes), "r2": partial(_beside, axes=axes)}
     if isinstance(law, MultiIndex):
         axes = law.directions
