@@ -13,6 +13,7 @@ from ._check import FloatArray
 from ._node_rules import PLAIN_GRID, SMOOTH_GRID, chi, count, pruned, tensor
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ._reduced_init import SpherePoint, reduced_init
+from .activations import Activation
 from .data import AnisotropicGaussians, IsotropicGaussians, Linear, MultiIndex
 from .data._links import hermite_table
 from .reduce import ReducedModel
@@ -36,6 +37,19 @@ class Nodes:
     targets: FloatArray
     shares: tuple[float, ...] = (1.0,)  # of |w|² in the radii at d = inf
     noise: float = 0.0
+
+
+class Features(_core.ReducedFeatures):
+    """The compiled features; pickles and copies make them again from their arguments."""
+
+    def __init__(
+        self, activation: Activation, has_a: bool, has_b: bool, dims: tuple[float, ...], rows: FloatArray
+    ) -> None:
+        super().__init__(activation._core, has_a=has_a, has_b=has_b, dims=list(dims), nodes=rows)
+        self._arguments = activation, has_a, has_b, dims, rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Features, self._arguments
 
 
 def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
@@ -212,13 +226,7 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
     blocks = [*outer, *["w"] * (len(directions) + len(radii))]
     moving = network.trained
     speeds = model.rates or {}
-    core = _core.ReducedFeatures(
-        network.activation._core,
-        has_a=network.has_a,
-        has_b=network.has_b,
-        dims=list(found.dims),
-        nodes=found.rows,
-    )
+    core = Features(network.activation, network.has_a, network.has_b, found.dims, found.rows)
     return ReducedModel(
         coordinates=(*outer, *directions, *radii),
         weights=found.weights,

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import mfcore
 
-from . import _core, activations, conventions, data, init
+from . import _core, activations, conventions, data, init, steppers
 from ._registry import public_names
 
 _EXAMPLES = """examples:
@@ -143,6 +143,8 @@ def _list(_: argparse.Namespace) -> None:
     _section("Initial laws, mf.init", init, starts)
     _section("Published conventions, mf.conventions", conventions, rules)
     _section("Expectations, mf", mfcore, expectations)
+    _section("Methods, mf", mfcore, ["SGD", "GD", "Particles"])
+    _section("Steppers for loops of your own, mf.steppers", steppers, public_names(steppers))
 
 
 def _bench(arguments: argparse.Namespace) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -36,12 +37,18 @@ class Network:
     """
 
     activation: Activation
+    _: KW_ONLY
     output: str = "one"
     bias: str = "none"
     sphere: bool = False
 
     def __post_init__(self) -> None:
         what = "an activation from mfcore.activations"
+        if isinstance(self.activation, str):
+            named = [name for name in _registry.public_names(activations) if name.islower() and name != "get"]
+            close = difflib.get_close_matches(self.activation.lower(), named, n=1)
+            hint = f"; did you mean mf.activations.{close[0]}?" if close else ""
+            raise TypeError(f"activation must be {what}, got {self.activation!r}{hint}")
         _check.instance(self.activation, "activation", Activation, what)
         _check.choice(self.output, "output", ("one", "fixed", "trained"))
         _check.choice(self.bias, "bias", ("none", "trained"))

@@ -65,7 +65,8 @@ def test_list_names_everything_a_model_is_made_of(capsys, monkeypatch):
     assert {"relu", "tanh", "piecewise_linear", "IsotropicGaussians", "Dataset", "mmn18", "jko"} <= named
     assert {"Gaussian", "Product", "Points", "Radial", "Sphere", "Normal", "MonteCarlo"} <= named
     assert not named & {"from_config", "InitialLaw", "ScalarLaw", "Canonical", "DataLaw", "Activation"}
-    for name in named - {"Exact", "MonteCarlo"}:
+    assert {"SGD", "GD", "Particles", "Flow"} <= named
+    for name in named - {"Exact", "MonteCarlo", "SGD", "GD", "Particles", "Flow"}:
         assert any(hasattr(module, name) for module in (activations, data, init, conventions)), name
 
 

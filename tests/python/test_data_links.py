@@ -115,3 +115,13 @@ def test_enumeration_recovers_fourier_coefficients_exactly():
     for size in range(7):
         for key in itertools.combinations(range(6), size):
             assert (y * X[:, list(key)].prod(axis=1)).mean() == FOURIER.get(key, 0.0)
+
+
+def test_a_link_of_one_direction_may_be_a_function_of_numbers():
+    numbers = data.MultiIndex(4, np.tanh, 1, noise=0.1)
+    rows = data.MultiIndex(4, lambda z: np.tanh(z[:, 0]), 1, noise=0.1)
+    for mine, theirs in zip(numbers.draw(100, rng=0), rows.draw(100, rng=0), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert data.MultiIndex(4, np.square, 1).target_power() == pytest.approx(3)
+    with pytest.raises(ValueError, match=r"link must map shape \(2, 2\) to \(2,\), got \(2, 1\)"):
+        data.MultiIndex(4, lambda z: z[:, :1], 2)

@@ -151,7 +151,7 @@ def test_pickles_and_copies_are_equal_and_draw_the_same(name):
 def test_laws_are_equal_when_their_arguments_mean_the_same():
     assert data.AnisotropicGaussians(10, 0.5, s0=3) == data.AnisotropicGaussians(10, 0.5, fraction=0.3)
     assert data.MultiIndex(4, [0, 1.0], 1) == data.MultiIndex(4, {(0,): 0, (1,): 1}, 1)
-    assert data.Staircase(5, [(1, 0)]) == data.Staircase(5, {(0, 1): 1})
+    assert data.Staircase(5, [(1, 0)]) == data.Staircase(5, {(0, 1): 1}) == data.Staircase(5, [[0, 1]])
     assert data.Linear([1, 2]) == data.Linear(np.array([1.0, 2.0]))
     assert data.Linear([1, 2]) != data.Linear([1, 3])
     assert data.IsotropicGaussians(4, 0.5) != data.IsotropicGaussians(5, 0.5)
@@ -240,12 +240,12 @@ MISUSE = [
         lambda: data.MultiIndex(3, {(2,): 1.0}, 2, inputs="hypercube"),
         r"coordinates must be < P = 2, got \(2,\)",
     ),
-    (lambda: data.MultiIndex(3, lambda z: z, 1), r"link must map shape \(2, 1\) to \(2,\), got \(2, 1\)"),
+    (lambda: data.MultiIndex(3, lambda z: z, 2), r"link must map shape \(2, 2\) to \(2,\), got \(2, 2\)"),
     (lambda: data.MultiIndex(3, {}, 1), "link must have at least one coefficient"),
     (lambda: data.Staircase(3, [(0, 0)]), r"must not repeat a coordinate, got \(0, 0\)"),
     (lambda: data.Staircase(3, [(-1,)]), r"coordinates must be >= 0, got \(-1,\)"),
     (lambda: data.Staircase(3, [(0, 1), (1, 0)]), r"must name every monomial once, got \(0, 1\) twice"),
-    (lambda: data.Staircase(3, [(3,)]), "directions must be <= d = 3, got 4"),
+    (lambda: data.Staircase(3, [(0,), (0, 3)]), r"coordinates must be < d = 3, got \(0, 3\)"),
     (lambda: data.Staircase(3, [()]), "monomials must hold one with a coordinate"),
     (lambda: data.Teacher(TEACHER, np.zeros((2, 2))), "theta must have at least 3 columns, got 2"),
     (lambda: data.Linear([1.0, math.inf]), r"w must be finite, got inf at \[1\]"),
@@ -282,6 +282,7 @@ def test_misuse_names_argument_rule_and_value(make, message):
         (lambda: data.Staircase(3, [0, 1]), "monomials must use tuples of coordinates"),
         (lambda: data.Staircase(3, 4), "monomials must be a sequence of tuples or a dict"),
         (lambda: data.Stream(3), "source must be a callable"),
+        (lambda: data.Stream(lambda n: n), r"source must take two arguments \(n, rng\), got one .* \(n\)"),
         (lambda: data.IsotropicGaussians("3", 0.5), "d must be an integer, got '3'"),
     ],
 )

@@ -57,8 +57,10 @@ def test_copies_and_pickles_are_equal_even_after_the_core_was_used(net):
         (
             {"activation": "relu"},
             TypeError,
-            "activation must be an activation from mfcore.activations, got 'relu'",
+            "from mfcore.activations, got 'relu'; did you mean mf.activations.relu",
         ),
+        ({"activation": "sgmoid"}, TypeError, "got 'sgmoid'; did you mean mf.activations.sigmoid"),
+        ({"activation": 3}, TypeError, "activation must be an activation from mfcore.activations, got 3"),
         ({"output": "train"}, ValueError, "output must be one of .*, got 'train'; did you mean 'trained'"),
         ({"bias": "fixed"}, ValueError, "bias must be one of 'none', 'trained', got 'fixed'"),
         ({"sphere": 1}, TypeError, "sphere must be True or False, got 1"),
@@ -72,3 +74,8 @@ def test_what_a_network_cannot_be_is_refused(arguments, error, message):
 def test_a_table_of_another_kind_is_no_network():
     with pytest.raises(ValueError, match="a network must have the kind 'Network', got 'relu'"):
         network.from_config({"kind": "relu"})
+
+
+def test_options_of_a_network_are_named():
+    with pytest.raises(TypeError, match="positional arguments"):
+        Network(activations.relu, "trained")

@@ -1,6 +1,8 @@
 """The reduced model as an object: built by hand, refused, tabulated, and its initial laws."""
 
+import copy
 import math
+import pickle
 
 import mfcore as mf
 import numpy as np
@@ -264,3 +266,14 @@ NOT_INVARIANT = [None, mf.init.Product(w=mf.init.Uniform(-1, 1)), mf.init.Produc
 @pytest.mark.parametrize("init", NOT_INVARIANT)
 def test_laws_without_the_symmetry_have_no_reduced_start(init):
     assert reduced(ISOTROPIC, init=init).initial is None
+
+
+def test_reduced_models_pickle_and_copy():
+    model = reduced(mf.data.AnisotropicGaussians(40, 0.5, s0=10), RELU, mf.init.Radial(0.8), ridge=0.1)
+    z, weights = model.initial.quadrature(4)
+    start = mf.Cloud(z, weights)
+    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model)):
+        assert repr(twin) == repr(model)
+        assert mf.risk(twin, start) == mf.risk(model, start)
+        np.testing.assert_array_equal(mf.grad_psi(twin, z, start), mf.grad_psi(model, z, start))
+        assert isinstance(twin._compiled, _core.ReducedFeatures)

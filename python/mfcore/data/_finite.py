@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -104,6 +105,7 @@ class Stream(DataLaw):
     def __post_init__(self) -> None:
         if not callable(self.source):
             raise TypeError(f"source must be a callable (n, rng) -> (X, y), got {self.source!r}")
+        _check_signature(self.source)
         if self.d is None:
             X, _ = _checked(self.source(1, np.random.default_rng(0)), 1, None)
             set_field(self, "d", X.shape[1])
@@ -142,6 +144,17 @@ class _Blocks:
         block = _checked(self.source(BATCH, rng), BATCH, self.d)
         self.last = ((seed, number), block)
         return block
+
+
+def _check_signature(source: Callable[..., Any]) -> None:
+    try:
+        signature = inspect.signature(source)
+    except ValueError:  # compiled functions may not tell
+        return
+    try:
+        signature.bind(1, None)
+    except TypeError:
+        raise TypeError(f"source must take two arguments (n, rng), got one that takes {signature}") from None
 
 
 def _checked(batch: Any, n: int, d: int | None) -> tuple[FloatArray, FloatArray]:

@@ -27,6 +27,8 @@ class CheckedLink:
 
     def __call__(self, z: FloatArray) -> FloatArray:
         values = np.asarray(self.link(z), dtype=np.float64)
+        if values.shape == (len(z), 1) == z.shape:  # a function of numbers, such as np.tanh
+            values = values[:, 0]
         if values.shape != z.shape[:1]:
             raise ValueError(f"link must map shape {z.shape} to ({len(z)},), got {values.shape}")
         finite = np.isfinite(values)
@@ -64,7 +66,7 @@ def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
 
 def fourier_key(key: Any, p: int | None, name: str) -> tuple[int, ...]:
     """A monomial as an ascending tuple of distinct coordinates, each in [0, p) if p is given."""
-    if not isinstance(key, tuple):
+    if not isinstance(key, tuple | list):
         raise TypeError(f"{name} must use tuples of coordinates such as (0, 1), got {key!r}")
     coordinates = tuple(sorted(_check.integer(j, f"{name}: coordinate of {key!r}") for j in key))
     if len(set(coordinates)) < len(coordinates):

@@ -31,7 +31,7 @@ class MultiIndex(DataLaw):
         d: Dimension; ``math.inf`` (with a count of directions) for the limit in high dimension.
         link: φ, as one of
 
-            - a vectorised callable from z of shape (n, P) to (n,);
+            - a vectorised callable from z of shape (n, P) to (n,), or (n, 1) if P = 1;
             - for Gaussian inputs the coefficients in orthonormal Hermite polynomials h_k = He_k/√k!: a
               sequence c_0, c_1, … if P = 1, or a dict from tuples of P degrees, φ = Σ c_α Π_j h_{α_j}(z_j);
             - for the sphere the same polynomials (which are not orthonormal there);
@@ -171,13 +171,14 @@ class Staircase(MultiIndex):
     monomials: Monomials
 
     def __post_init__(self) -> None:
-        set_field(self, "monomials", _monomials(self.monomials))
+        set_field(self, "d", dimension(self.d, infinite=True))
+        set_field(self, "monomials", _monomials(self.monomials, self.d))
         set_field(self, "link", self.monomials)
         set_field(self, "directions", 1 + max(j for key in self.monomials for j in key))
         super().__post_init__()
 
 
-def _monomials(given: Any) -> dict[tuple[int, ...], float]:
+def _monomials(given: Any, d: float) -> dict[tuple[int, ...], float]:
     if isinstance(given, Mapping):
         pairs = [(key, _check.number(c, f"monomials[{key!r}]")) for key, c in given.items()]
     elif isinstance(given, Sequence) and not isinstance(given, str):
@@ -187,6 +188,8 @@ def _monomials(given: Any) -> dict[tuple[int, ...], float]:
     terms: dict[tuple[int, ...], float] = {}
     for key, c in pairs:
         clean = _links.fourier_key(key, None, "monomials")
+        if clean and clean[-1] >= d:
+            raise ValueError(f"monomials: coordinates must be < d = {d}, got {key!r}")
         if clean in terms:
             raise ValueError(f"monomials must name every monomial once, got {clean} twice")
         terms[clean] = c
