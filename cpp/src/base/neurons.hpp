@@ -54,6 +54,16 @@ public:
         }
     }
 
+    bool finite() const {
+        simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
+        for (const std::vector<T>* part : {&w_, &a_, &b_})
+            for (std::size_t i = 0; i < part->size(); i += simd::kLanes<T>)
+                sum += T(0) * simd::load(part->data() + i);
+        bool zero = true;
+        for (Index lane = 0; lane < simd::kLanes<T>; ++lane) zero = zero && sum[lane] == 0;
+        return zero;
+    }
+
     /// value[q * kWidth + i] = sigma(<w_i, x_q> + b_i), and likewise the slope unless it is null.
     void activate(const Activation& sigma, Index t, MatView<const T> x, T* value, T* slope) const {
         constexpr Index kRows = 64;  // so that a block of pre-activations stays in the first-level cache
