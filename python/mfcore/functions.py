@@ -202,15 +202,11 @@ def predict(
         raise TypeError(f"model must be a mf.Model: inputs x are averaged out of {model!r}")
     points, weights = as_measure(measure, "measure", _row(model))
     inputs = _check.array(X, "X", shape=(None, points.shape[1] - model.network.row(0)))
-    return _give(_core.predict(model.network._core, points, weights, inputs, _threads(threads)), out)
-
-
-def _threads(threads: int | None) -> int:
-    return 0 if threads is None else _check.integer(threads, "threads", at_least=1)
+    return _give(_core.predict(model.network._core, points, weights, inputs, _check.threads(threads)), out)
 
 
 def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | None) -> Evaluator:
-    count = _threads(threads)
+    count = _check.threads(threads)
     if isinstance(model, ReducedModel):
         if expectation is not None:
             raise ValueError(f"expectation must be left out for a reduced model, got {expectation!r}")

@@ -79,9 +79,7 @@ def test_replicas_stop_at_a_common_step(threads):
         network=mf.Network(mf.activations.tanh, output="trained"),
         init=mf.init.Gaussian(std=0.5),
     )
-    run = mf.solve(
-        model, method, horizon=1.0, save_at=0, risk=False, rng=0, threads=threads, max_seconds=0.2
-    )
+    run = mf.solve(model, method, horizon=1.0, save_at=0, risk=False, rng=0, threads=threads, max_seconds=0.2)
     assert run.status == "out of time"
     steps = run.meta["steps"]
     again = mf.solve(model, method, horizon=steps * 1e-7, save_at=0, risk=False, rng=0)
