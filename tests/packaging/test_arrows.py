@@ -13,7 +13,7 @@ CPP = [
     "activation random products quadrature sphere compress peak",
     "network smoothing",
     "data sampling links finite gaussian* reduction",
-    "base/neurons features estimate",
+    "base/neurons moments features estimate",
     "dynamics/*",
 ]
 
