@@ -77,6 +77,11 @@ def integer(value: Any, name: str, *, at_least: int | None = None, at_most: int 
     return n
 
 
+def count(value: Any, name: str) -> int:
+    """How many of something there are: an int >= 1 that the core can hold."""
+    return integer(value, name, at_least=1, at_most=2**63 - 1)
+
+
 def threads(value: Any) -> int:
     """The argument `threads` as the core wants it: 0 for None."""
     return 0 if value is None else integer(value, "threads", at_least=1, at_most=MOST_THREADS)

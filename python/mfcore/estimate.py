@@ -82,8 +82,8 @@ def estimate(
     """
     _check.instance(model, "model", Model, "an mf.Model")
     rows = _check.array(theta, "theta", shape=(None, _row(model)))
-    count = _check.integer(samples, "samples", at_least=1)
-    size = 0 if chunk is None else _check.integer(chunk, "chunk", at_least=1)
+    count = _check.count(samples, "samples")
+    size = 0 if chunk is None else _check.count(chunk, "chunk")
     result = _core.estimate(
         model.network._core,
         rows,

@@ -70,13 +70,13 @@ def solve(
         True
     """
     _check.instance(model, "model", Model, "an mf.Model")
-    if not hasattr(method, "start"):
+    if isinstance(method, type) or not hasattr(method, "start"):
         raise TypeError(f"method must be a method such as mf.SGD(…), got {_check.shown(method)}")
     plan = _plan(horizon, save_at, risk, keep)
     _check_step(method, plan.horizon)
     observers, count, seed = _observers(observe), _check.threads(threads), seed_of(rng)
     run = Run(model, method, plan, observers, seed, method.start(model, seed, count), count)
-    return run.go(checkpoint, max_seconds, progress)
+    return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
 
 
 def resume(
@@ -127,7 +127,7 @@ def resume(
     rung.restore({name[6:]: a for name, a in arrays.items() if name.startswith("state/")})
     run = Run(model, method, plan, observers, seed, rung, count)
     run.restore(unpack({n[4:]: a for n, a in arrays.items() if n.startswith("run/")}, info["run"]))
-    return run.go(checkpoint, max_seconds, progress)
+    return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
 
 
 def log_times(first: float, last: float, count: int) -> FloatArray:

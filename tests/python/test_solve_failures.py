@@ -208,9 +208,23 @@ def test_steps_must_fit_the_horizon(method, horizon, message):
         ({"threads": -1}, ValueError, "threads must be >= 1, got -1"),
         ({"threads": 10**9}, ValueError, "threads must be <= 4096, got 1000000000"),
         ({"rng": "x"}, TypeError, "rng must be None, an int"),
+        ({"progress": 2}, TypeError, "progress must be True or False, got 2"),
+        ({"method": mf.SGD}, TypeError, "method must be a method such as mf.SGD"),
+        (
+            {"method": mf.SGD(5, 0.1, schedule=lambda s: "fast")},
+            ValueError,
+            "schedule must return one",
+        ),
+        ({"method": mf.SGD(5, 0.1, schedule=lambda s: s[:3] + 1)}, ValueError, "schedule must return one"),
         ({"checkpoint": 3}, TypeError, "path must be a file name, got 3"),
     ],
 )
 def test_nonsense_names_argument_rule_and_value(options, error, message):
     with pytest.raises(error, match=message):
-        mf.solve(model_of(), METHOD, **{"horizon": 1.0, **options})
+        mf.solve(model_of(), **{"method": METHOD, "horizon": 1.0, **options})
+
+
+def test_a_start_beyond_the_range_of_float32_is_refused():
+    model = model_of().replace(init=mf.init.Gaussian(std=1e200))
+    with pytest.raises(ValueError, match="start must be finite in the precision of the run"):
+        mf.solve(model, mf.SGD(5, step=0.01, precision="float32"), horizon=1.0)

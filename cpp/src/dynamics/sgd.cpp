@@ -42,6 +42,7 @@ public:
           state_(network_, start),
           anchor_(first),
           step_(first) {
+        require(state_.finite(), "start", "must be finite in the precision of the run", "infinity");
         require(first % steps_ == 0, "first", "must be the start of a block", first);
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._check import FloatArray
+from .._check import FloatArray, shown
 from .._rng import Seed, derive
 from ..model import Model
 
@@ -119,7 +119,13 @@ class _Clock:
         if self._schedule is None:
             return np.full(count, self._h)
         k = np.arange(first, first + count, dtype=np.float64)
-        factors = np.broadcast_to(np.asarray(self._schedule(k * self._h), dtype=np.float64), (count,))
+        values = self._schedule(k * self._h)
+        try:
+            factors = np.broadcast_to(np.asarray(values, dtype=np.float64), (count,))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"schedule must return one number for each of the {count} it is given, got {shown(values)}"
+            ) from None
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             at = int(np.argmin(np.isfinite(factors) & (factors > 0)))
             raise ValueError(
