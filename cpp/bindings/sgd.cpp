@@ -65,10 +65,10 @@ void bind_sgd(py::module_& m) {
                 py::gil_scoped_release nogil;
                 run_together(runs, target, threads, std::ref(deadline));
             }
-            for (const Sgd* run : runs) {
+            for (const Sgd* run : runs)
                 if (run->diverged_at() >= 0) return "diverged";
+            for (const Sgd* run : runs)
                 if (run->step() < target) return deadline.reason();
-            }
             return "reached";
         },
         py::arg("runs"), py::arg("target"), py::arg("threads") = 0, py::arg("seconds") = INFINITY);

@@ -9,10 +9,10 @@ namespace mfcore {
 namespace {
 
 /// Samples that pass through all tiles together: enough for the backward product to amortise its loads and
-/// stores and for threads to be worth waking, few enough for a core's share of the activations to stay near
-/// it.
-Index chunk_size(Index neurons) {
-    return std::clamp<Index>((1 << 18) / std::max<Index>(neurons, 1), 64, 4096);
+/// stores and for threads to be worth waking, few enough for a core's share of activations and inputs to stay
+/// near it.
+Index chunk_size(Index neurons, Index d) {
+    return std::clamp<Index>((1 << 18) / std::max(neurons, d), 64, 4096);
 }
 
 /// Values and, if wanted, slopes of every neuron on a chunk of samples, tile after tile.
@@ -137,7 +137,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
                         rho->points.stride == theta.stride;
     const NeuronTiles<double, R> tiles(network, theta);
     const NeuronTiles<double, S> sources(network, rho && !shared ? rho->points : theta.middle_rows(0, 0));
-    const Index chunk = std::min(samples, chunk_size(std::max(tiles.count(), sources.count())));
+    const Index chunk = std::min(samples, chunk_size(std::max(tiles.count(), sources.count()), d));
     const int threads =
         threads_for(activation_cost(chunk, tiles.count() + sources.count(), d), options.threads);
 
@@ -146,16 +146,12 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     Projection<R> projection(tiles, gradient);
     const auto masses_own = shared ? masses_of(tiles, rho->weights) : std::vector<double>{};
     const auto masses = rho && !shared ? masses_of(sources, rho->weights) : std::vector<double>{};
-    std::vector<double> x(chunk * d), y(chunk), f(chunk), e(chunk);
+    std::vector<double> f(chunk), e(chunk);
     std::vector<double> partial(std::max(tiles.tiles(), sources.tiles()) * chunk);
 
-    StopPoll wants_stop(options.wants_stop);
     double squares = 0;
-    Index done = 0;
-    for (; done < samples && !wants_stop(); done += chunk) {
-        const Index rows = std::min(chunk, samples - done);
-        const Mat batch(x.data(), rows, d);
-        draw_samples(sampler, seed, done, batch, y.data(), threads);
+    const auto add = [&](Index, ConstMat batch, const double* y) {
+        const Index rows = batch.rows;
         const auto forward = [&](Index t, auto& activations, const std::vector<double>& m, auto width) {
             activations.compute(network.activation, t, batch);
             if (!m.empty()) {
@@ -173,10 +169,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
                 forward(t, theirs, masses, std::integral_constant<int, S>{});
             });
         }
-        add_partials(!rho     ? 0
-                     : shared ? tiles.tiles()
-                              : sources.tiles(),
-                     rows, chunk, partial.data(), f.data());
+        add_partials(shared ? tiles.tiles() : sources.tiles(), rows, chunk, partial.data(), f.data());
         for (Index q = 0; q < rows; ++q) {
             e[q] = f[q] - y[q];
             squares += e[q] * e[q];
@@ -186,8 +179,8 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
                 projection.add(t, batch, e.data(), own.value(t), own.slope(t));
             });
         }
-    }
-    done = std::min(done, samples);
+    };
+    const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
     const double scale = 1.0 / static_cast<double>(std::max<Index>(done, 1));
     projection.write(network, scale, out);
     if (out.risk) *out.risk = scale * squares;

@@ -15,6 +15,8 @@ import numpy.typing as npt
 Float = np.float64
 FloatArray = npt.NDArray[np.float64]
 
+MOST_THREADS = 4096  # more than any machine has; OpenMP ends the process if it cannot start them
+
 
 def shown(value: Any) -> str:
     """`value` as messages quote it: one short line, NumPy scalars as plain numbers."""
@@ -73,6 +75,16 @@ def integer(value: Any, name: str, *, at_least: int | None = None, at_most: int 
     if at_most is not None and n > at_most:
         raise ValueError(f"{name} must be <= {at_most}, got {n}")
     return n
+
+
+def count(value: Any, name: str) -> int:
+    """How many of something there are: an int >= 1 that the core can hold."""
+    return integer(value, name, at_least=1, at_most=2**63 - 1)
+
+
+def threads(value: Any) -> int:
+    """The argument `threads` as the core wants it: 0 for None."""
+    return 0 if value is None else integer(value, "threads", at_least=1, at_most=MOST_THREADS)
 
 
 def boolean(value: Any, name: str) -> bool:

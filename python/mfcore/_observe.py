@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from .measure import Cloud, as_measure
 from .model import Model
 
 _HELD_OUT = 10_000  # samples on which risks without a quick exact form are measured
+_HELD_NUMBERS = 1 << 24  # 128 MB
 _QUICK = 5e-2  # seconds that an exact risk may take
 _QUADRATURE = ("tanh", "sigmoid", "softplus")  # pairs take up to 50 µs; in closed form 0.1 µs,
 _ANGLES = ("linear", "relu", "erf")  # and these without bias 3 ns
@@ -25,10 +27,10 @@ _ANGLES = ("linear", "relu", "erf")  # and these without bias 3 ns
 class RiskMeter:
     """R of a measure and its standard error, by the rule chosen once for the whole run."""
 
-    def __init__(self, model: Model, rule: bool | Expectation) -> None:
+    def __init__(self, model: Model, rule: bool | Expectation, threads: int = 0) -> None:
         self.active = rule is not False
-        self._model, self._rule = model, rule
-        self._sample: tuple[FloatArray, FloatArray] | None = None
+        self._model, self._rule, self._threads = model, rule, threads
+        self._held: list[tuple[FloatArray, FloatArray]] = []
         self.description = "not recorded" if not self.active else ""
 
     def __call__(self, measure: Any) -> tuple[Any, Any]:
@@ -44,7 +46,7 @@ class RiskMeter:
         if isinstance(rule, MonteCarlo):
             return self._held_out(measure, rule)
         self.description = "exact"
-        return risk_of(self._model, measure, expectation=Exact()), 0.0
+        return risk_of(self._model, measure, expectation=Exact(), threads=self._threads or None), 0.0
 
     def _choose(self, neurons: int) -> Expectation:
         """Exact if the law has a form for it that is quick for this many neurons."""
@@ -62,14 +64,32 @@ class RiskMeter:
         return MonteCarlo(_HELD_OUT, seed=derive(0, _HELD_OUT))
 
     def _held_out(self, measure: Any, rule: MonteCarlo) -> tuple[float, float]:
-        model = self._model
-        if self._sample is None:
-            self._sample = model.data._iid_sampler.draw(int(rule.seed or 0), 0, rule.samples)
-            self.description = f"{rule.samples} held-out samples"
-        X, y = self._sample
-        points, weights = as_measure(measure, "measure", model.row or 0)
-        squares = (y - _core.predict(model.network._core, points, weights, X)) ** 2
-        return float(squares.mean()), float(squares.std(ddof=1) / np.sqrt(len(squares)))
+        self.description = f"{rule.samples} held-out samples"
+        points, weights = as_measure(measure, "measure", self._model.row or 0)
+        count, mean, spread = 0, 0.0, 0.0
+        for X, y in self._batches(rule):
+            f = _core.predict(self._model.network._core, points, weights, X, self._threads)
+            squares = (y - f) ** 2
+            # Means and squared deviations of two sets of samples make those of their union.
+            share, gap = len(y) / (count + len(y)), float(squares.mean()) - mean
+            spread += float(squares.var()) * len(y) + gap * gap * count * share
+            mean += gap * share
+            count += len(y)
+        return mean, math.sqrt(spread / (count - 1) / count) if count > 1 else math.inf
+
+    def _batches(self, rule: MonteCarlo) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """The samples: kept if they are few, else drawn again, so that memory does not grow with them."""
+        if self._held:
+            yield from self._held
+            return
+        law, seed = self._model.data, int(rule.seed or 0)
+        rows = max(1, _HELD_NUMBERS // (int(law.d) + 1))
+        if rule.samples <= rows:
+            self._held = [law._iid_sampler.draw(seed, 0, rule.samples)]
+            yield from self._held
+            return
+        for first in range(0, rule.samples, rows):
+            yield law._iid_sampler.draw(seed, first, min(rows, rule.samples - first))
 
 
 def standard_observables(model: Model) -> dict[str, Callable[[Any], Any]]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from . import _check, _core
 from ._check import FloatArray
 from ._rng import RNG, seed_of
-from .functions import _row, _threads
+from .functions import _row
 from .model import Model
 
 
@@ -80,9 +80,10 @@ def estimate(
         >>> bool(abs(e.V[0] - mf.V(model, [[0.5, 1.0, 0.0, 0.0]])[0]) < 5 * e.V_error[0])
         True
     """
+    _check.instance(model, "model", Model, "an mf.Model")
     rows = _check.array(theta, "theta", shape=(None, _row(model)))
-    count = _check.integer(samples, "samples", at_least=1)
-    size = 0 if chunk is None else _check.integer(chunk, "chunk", at_least=1)
+    count = _check.count(samples, "samples")
+    size = 0 if chunk is None else _check.count(chunk, "chunk")
     result = _core.estimate(
         model.network._core,
         rows,
@@ -90,9 +91,9 @@ def estimate(
         seed_of(rng),
         count,
         chunk=size,
-        interactions=interactions,
-        gradient=gradient,
-        threads=_threads(threads),
+        interactions=_check.boolean(interactions, "interactions"),
+        gradient=_check.boolean(gradient, "gradient"),
+        threads=_check.threads(threads),
     )
     if result["samples"] == 0:
         raise KeyboardInterrupt

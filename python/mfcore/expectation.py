@@ -76,7 +76,7 @@ class MonteCarlo:
     seed: int | None = None
 
     def __post_init__(self, rng: RNG) -> None:
-        object.__setattr__(self, "samples", _check.integer(self.samples, "samples", at_least=1))
+        object.__setattr__(self, "samples", _check.count(self.samples, "samples"))
         if self.seed is None:
             object.__setattr__(self, "seed", seed_of(rng))
         elif rng is not None:

@@ -47,6 +47,7 @@ def V(
         array([-0.997356,  0.      ])
     """
     rows = _rows(model, theta, "theta")
+    _check_out(out, len(rows))
     return _give(_evaluator(model, expectation, threads).V(rows), out)
 
 
@@ -75,6 +76,7 @@ def U(
     """
     rows = _rows(model, theta, "theta")
     columns = rows if other is None else _rows(model, other, "other")
+    _check_out(out, len(rows), len(columns))
     return _give(_evaluator(model, expectation, threads).U(rows, columns), out)
 
 
@@ -106,6 +108,7 @@ def psi(
     """
     rows = _rows(model, theta, "theta")
     points, weights = _measure(model, measure, rows, theta)
+    _check_out(out, len(rows))
     value = _evaluator(model, expectation, threads).psi(rows, points, weights)
     if model.ridge:
         value = value + 0.5 * model.ridge * np.square(rows[:, _decaying(model, rows)]).sum(axis=1)
@@ -140,6 +143,11 @@ def grad_psi(
     """
     rows = _rows(model, theta, "theta")
     points, weights = _measure(model, measure, rows, theta)
+    _check_out(out, *rows.shape)
+    if isinstance(model, Model) and model.network.sphere:
+        still = np.flatnonzero((rows[:, model.network.row(0) :] == 0).all(axis=1))
+        if len(still):
+            raise ValueError(f"theta must have w != 0 on a network with sphere=True, got 0 in row {still[0]}")
     gradient = _evaluator(model, expectation, threads).grad_psi(rows, points, weights)
     if model.ridge:
         decaying = _decaying(model, rows)
@@ -202,15 +210,12 @@ def predict(
         raise TypeError(f"model must be a mf.Model: inputs x are averaged out of {model!r}")
     points, weights = as_measure(measure, "measure", _row(model))
     inputs = _check.array(X, "X", shape=(None, points.shape[1] - model.network.row(0)))
-    return _give(_core.predict(model.network._core, points, weights, inputs, _threads(threads)), out)
-
-
-def _threads(threads: int | None) -> int:
-    return 0 if threads is None else _check.integer(threads, "threads", at_least=1)
+    _check_out(out, len(inputs))
+    return _give(_core.predict(model.network._core, points, weights, inputs, _check.threads(threads)), out)
 
 
 def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | None) -> Evaluator:
-    count = _threads(threads)
+    count = _check.threads(threads)
     if isinstance(model, ReducedModel):
         if expectation is not None:
             raise ValueError(f"expectation must be left out for a reduced model, got {expectation!r}")
@@ -260,8 +265,14 @@ def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
     return decaying
 
 
+def _check_out(out: FloatArray | None, *shape: int) -> None:
+    """Refuse an unfit `out` before the work, not after it."""
+    if out is not None:
+        _check.output(out, "out", shape)
+
+
 def _give(result: FloatArray, out: FloatArray | None) -> FloatArray:
     if out is None:
         return result
-    _check.output(out, "out", result.shape)[...] = result
+    out[...] = result
     return out

@@ -30,7 +30,7 @@ class SGD:
     Args:
         neurons: N.
         step: h.
-        batch: Samples per step; their gradients are averaged.
+        batch: Samples per step; their gradients are averaged. A step holds 16·N·batch bytes of activations.
         schedule: ξ, a vectorised function of k·h giving h_k = h·ξ(k·h).
         replicas: Independent networks, run in parallel. Replica 0 is the run without replicas.
         precision: ``"float64"`` or ``"float32"``.
@@ -50,7 +50,7 @@ class SGD:
 
     def __post_init__(self) -> None:
         for name in ("neurons", "batch", "replicas"):
-            object.__setattr__(self, name, _check.integer(getattr(self, name), name, at_least=1))
+            object.__setattr__(self, name, _check.count(getattr(self, name), name))
         object.__setattr__(self, "step", _check.number(self.step, "step", above=0))
         _check.choice(self.precision, "precision", ("float64", "float32"))
         if self.schedule is not None and not callable(self.schedule):
@@ -202,7 +202,7 @@ def _fixed(
 
 
 def _check_population(method: GD | Particles) -> None:
-    object.__setattr__(method, "neurons", _check.integer(method.neurons, "neurons", at_least=1))
+    object.__setattr__(method, "neurons", _check.count(method.neurons, "neurons"))
     if method.expectation is not None:
         what = "mf.Exact() or mf.MonteCarlo(samples, rng)"
         _check.instance(method.expectation, "expectation", Expectation, what)  # type: ignore[arg-type]

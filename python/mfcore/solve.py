@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _check, _core
-from ._build import build_info
+from . import _check
 from ._check import FloatArray
-from ._observe import RiskMeter, standard_observables
-from ._registry import from_config
 from ._rng import RNG, seed_of
-from ._rungs.rung import Method, Rung
+from ._run import Observers, Plan, Run
+from ._rungs.rung import Method
 from .expectation import Expectation
 from .model import Model
-from .trajectory import Measure, Trajectory, pack, plain, read_archive, unpack, write_archive
-
-Observers = Mapping[str, Callable[[Any], Any]]
-
-_CHECKPOINT_SECONDS = 10.0  # at most this much work is lost to a crash, beyond what a save point takes
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What is recorded, and when."""
-
-    horizon: float
-    times: FloatArray
-    kept: frozenset[float]
-    risk: bool | Expectation
+from .trajectory import Trajectory, from_plain, read_archive, unpack
 
 
 def solve(
@@ -70,10 +51,12 @@ def solve(
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
         progress: Show a bar (needs tqdm).
         checkpoint: File to keep the state of the run in, for `resume`. Removed at the end of a completed run.
+            If it cannot be written at the start, that is an error; later, only a warning.
         max_seconds: Stop after this much wall-clock time.
 
     Returns:
-        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message.
+        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message. An
+        error in a function of yours is raised, after the state before it is in the checkpoint.
 
     Examples:
         >>> import mfcore as mf
@@ -87,15 +70,13 @@ def solve(
         True
     """
     _check.instance(model, "model", Model, "an mf.Model")
-    if not hasattr(method, "start"):
+    if isinstance(method, type) or not hasattr(method, "start"):
         raise TypeError(f"method must be a method such as mf.SGD(…), got {_check.shown(method)}")
     plan = _plan(horizon, save_at, risk, keep)
-    observers = _observers(observe)
-    seed = seed_of(rng)
-    count = 0 if threads is None else _check.integer(threads, "threads", at_least=1)
-    rung = method.start(model, seed, count)
-    run = _Run(model, method, plan, observers, seed, rung)
-    return run.go(checkpoint, max_seconds, progress)
+    _check_step(method, plan.horizon)
+    observers, count, seed = _observers(observe), _check.threads(threads), seed_of(rng)
+    run = Run(model, method, plan, observers, seed, method.start(model, seed, count), count)
+    return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
 
 
 def resume(
@@ -131,20 +112,22 @@ def resume(
     arrays, info = read_archive(checkpoint)
     if "plan" not in info:
         raise ValueError(f"checkpoint must be a file written by solve(checkpoint=…), got {str(checkpoint)!r}")
-    model = _stored(model, info["model"], "model", Model)
-    method = _stored(method, info["method"], "method", object)
+    model = _stored(model, from_plain(info["model"], arrays), "model", Model, "an mf.Model")
+    method = _stored(method, from_plain(info["method"], arrays), "method", object, "a method")
     observers = _observers(observe)
     missing = sorted(set(info["observers"]) - set(observers))
     if missing:
         raise ValueError(f"observe must have the functions of the run, got none for {', '.join(missing)}")
-    chosen = from_config(info["plan"]["risk"])
-    plan = _Plan(info["plan"]["horizon"], arrays["plan/times"], frozenset(arrays["plan/kept"]), chosen)
-    count = 0 if threads is None else _check.integer(threads, "threads", at_least=1)
-    rung = method.start(model, info["seed"], count)
+    chosen = from_plain(info["plan"]["risk"], arrays)
+    plan = Plan(
+        info["plan"]["horizon"], arrays["plan/times"], frozenset(arrays["plan/kept"].tolist()), chosen
+    )
+    count, seed = _check.threads(threads), info["seed"]
+    rung = method.start(model, seed, count)
     rung.restore({name[6:]: a for name, a in arrays.items() if name.startswith("state/")})
-    run = _Run(model, method, plan, observers, info["seed"], rung)
+    run = Run(model, method, plan, observers, seed, rung, count)
     run.restore(unpack({n[4:]: a for n, a in arrays.items() if n.startswith("run/")}, info["run"]))
-    return run.go(checkpoint, max_seconds, progress)
+    return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
 
 
 def log_times(first: float, last: float, count: int) -> FloatArray:
@@ -163,161 +146,7 @@ def log_times(first: float, last: float, count: int) -> FloatArray:
     return times
 
 
-class _Run:
-    """A rung, its plan, and what has been recorded."""
-
-    def __init__(
-        self, model: Model, method: Method, plan: _Plan, observers: Observers, seed: int, rung: Rung
-    ) -> None:
-        self._model, self._method, self._plan, self._seed, self._rung = model, method, plan, seed, rung
-        self._own = observers
-        self._observers = {**standard_observables(model), **observers}
-        self._meter = RiskMeter(model, plan.risk)
-        self._t: list[float] = []
-        self._risk: list[tuple[Any, Any]] = []
-        self._observed: dict[str, list[Any]] = {name: [] for name in self._observers}
-        self._kept: dict[float, Measure] = {}
-        self._seconds = 0.0
-
-    def restore(self, run: Trajectory) -> None:
-        """Take over what a checkpoint had recorded."""
-        self._t = run.t.tolist()
-        if run.risk is not None and run.risk_error is not None:
-            self._risk = list(zip(run.risk, run.risk_error, strict=True))
-        self._observed = {name: list(run.observed[name]) for name in self._observers}
-        self._kept = dict(run.kept)
-        self._seconds = run.meta["seconds"]
-
-    def go(
-        self, checkpoint: str | os.PathLike[str] | None, max_seconds: float | None, progress: bool
-    ) -> Trajectory:
-        """Advance from save point to save point to the horizon."""
-        limit = math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0)
-        begun, before = time.monotonic(), self._seconds
-        status = "completed"
-        targets = [*self._plan.times[len(self._t) :], self._plan.horizon]
-        with _Bar(progress, self._plan.horizon) as bar:
-            for k, target in enumerate(targets):
-                status = self._reach(target, begun + limit, checkpoint, bar)
-                self._seconds = before + time.monotonic() - begun
-                if status != "completed":
-                    break
-                if k < len(targets) - 1:
-                    self._record(target)
-        if checkpoint is not None:
-            if status == "completed":
-                _remove(checkpoint)
-            else:
-                self._write(checkpoint)
-        return self._trajectory(status)
-
-    def _reach(self, target: float, deadline: float, checkpoint: Any, bar: _Bar) -> str:
-        """Advance to `target`, with a checkpoint every few seconds. Returns the status."""
-        last = time.monotonic()
-        if checkpoint is not None and not self._t:
-            self._write(checkpoint)
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return "out of time"
-            slice_ = min(left, _CHECKPOINT_SECONDS if checkpoint is not None else left, bar.seconds)
-            if self._rung.advance(target, slice_):
-                return "completed"
-            if self._rung.status != "running":
-                return self._rung.status
-            bar.show(self._rung.t)
-            if checkpoint is not None and time.monotonic() - last >= _CHECKPOINT_SECONDS:
-                self._write(checkpoint)
-                last = time.monotonic()
-
-    def _record(self, time_asked: float) -> None:
-        measure = self._rung.measure()
-        self._t.append(self._rung.t)
-        self._risk.append(self._meter(measure))
-        for name, function in self._observers.items():
-            self._observed[name].append(np.asarray(function(measure), dtype=np.float64))
-        if time_asked in self._plan.kept:
-            self._kept[self._rung.t] = measure
-
-    def _trajectory(self, status: str) -> Trajectory:
-        shown = self._meter.active
-        return Trajectory(
-            t=np.array(self._t),
-            risk=np.array([r for r, _ in self._risk]) if shown else None,
-            risk_error=np.array([e for _, e in self._risk]) if shown else None,
-            observed={name: np.array(values) for name, values in self._observed.items()},
-            final=self._rung.measure(),
-            kept=dict(self._kept),
-            status=status,
-            message=self._message(status),
-            meta={
-                "model": self._model,
-                "method": self._method,
-                "horizon": self._plan.horizon,
-                "seed": self._seed,
-                "version": build_info()["version"],
-                "isa": build_info()["isa"],
-                "threads": _core.resolve_threads(),
-                "seconds": self._seconds,
-                "t": self._rung.t,
-                "risk": self._meter.description,
-                **self._rung.meta(),
-            },
-        )
-
-    def _message(self, status: str) -> str:
-        t, horizon = self._rung.t, self._plan.horizon
-        return {
-            "completed": f"reached t = {t:g}",
-            "interrupted": f"stopped by Ctrl-C at t = {t:g} of {horizon:g}",
-            "out of time": f"max_seconds passed at t = {t:g} of {horizon:g}",
-        }.get(status) or self._rung.message
-
-    def _write(self, checkpoint: str | os.PathLike[str]) -> None:
-        recorded, info = pack(self._trajectory("interrupted"))
-        arrays = {f"run/{name}": a for name, a in recorded.items()}
-        arrays |= {f"state/{name}": a for name, a in self._rung.state().items()}
-        arrays |= {"plan/times": self._plan.times, "plan/kept": np.array(sorted(self._plan.kept))}
-        write_archive(
-            checkpoint,
-            arrays,
-            {
-                "run": info,
-                "plan": {"horizon": self._plan.horizon, "risk": plain(self._plan.risk)},
-                "model": plain(self._model),
-                "method": plain(self._method),
-                "observers": list(self._own),
-                "seed": self._seed,
-            },
-        )
-
-
-class _Bar:
-    """A progress bar over the clock, if asked for."""
-
-    def __init__(self, wanted: bool, horizon: float) -> None:
-        self.seconds = math.inf
-        self._bar: Any = None
-        if wanted:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                raise ImportError("progress=True needs tqdm: pip install 'mfcore[progress]'") from None
-            self._bar, self.seconds = tqdm(total=horizon, unit="t", unit_scale=True), 0.2
-
-    def show(self, t: float) -> None:
-        if self._bar is not None:
-            self._bar.update(t - self._bar.n)
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-
-def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> _Plan:
+def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
     end = _check.number(horizon, "horizon", above=0)
     if save_at is None:
         save_at = 51
@@ -341,7 +170,7 @@ def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> _Plan:
             if t not in times:
                 raise ValueError(f"keep must name save points, got {t:g}; save_at has {times}")
         kept = frozenset(wanted.tolist())
-    return _Plan(end, times, kept, risk)
+    return Plan(end, times, kept, risk)
 
 
 def _observers(observe: Any) -> dict[str, Callable[[Any], Any]]:
@@ -354,16 +183,19 @@ def _observers(observe: Any) -> dict[str, Callable[[Any], Any]]:
     return dict(observe)
 
 
-def _stored(given: Any, table: Any, name: str, kind: type) -> Any:
+def _check_step(method: Method, horizon: float) -> None:
+    """Refuse fixed steps that the clock cannot count."""
+    step = getattr(method, "step", None)
+    if step is not None and step > horizon:
+        raise ValueError(f"step must be <= horizon = {horizon:g}, got {step:g}")
+    if step is not None and horizon / step > 2**53:
+        raise ValueError(f"step must be at least horizon / 2^53 = {horizon / 2**53:g}, got {step:g}")
+
+
+def _stored(given: Any, value: Any, name: str, kind: type, what: str) -> Any:
     if given is not None:
-        return given
-    if isinstance(table, str):
-        raise ValueError(f"{name} must be passed again: the checkpoint could not hold {table}")
-    value = from_config(table)
-    _check.instance(value, name, kind, f"the {name} of the run")
+        value = given
+    elif isinstance(value, str):
+        raise ValueError(f"{name} must be passed again: the checkpoint could not hold {value}")
+    _check.instance(value, name, kind, what)
     return value
-
-
-def _remove(checkpoint: str | os.PathLike[str]) -> None:
-    if os.path.exists(checkpoint):
-        os.unlink(checkpoint)

@@ -73,7 +73,7 @@ class SGD:
             "temperature": _check.number(temperature, "temperature", at_least=0),
             "rates": rates_of(speeds),
             "seed": seed_of(rng),
-            "threads": _threads(threads),
+            "threads": _check.threads(threads),
         }
 
     def __repr__(self) -> str:
@@ -208,7 +208,7 @@ class Flow:
             what = "mf.Exact() or mf.MonteCarlo(samples, rng)"
             _check.instance(expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
         self.model, self.theta, self.t = model, _own(theta, model.network.row(0), model.row), 0.0
-        self._system = system_of(model, len(theta), expectation, _threads(threads))
+        self._system = system_of(model, len(theta), expectation, _check.threads(threads))
 
     def __repr__(self) -> str:
         n, row = self.theta.shape
@@ -294,7 +294,3 @@ def _checked_rates(rates: Any, network: Network) -> dict[str, float]:
         if block not in network.trained:
             raise ValueError(f"rates must name trained blocks ({', '.join(network.trained)}), got {block!r}")
     return {block: _check.number(rate, f"rates[{block!r}]", above=0) for block, rate in rates.items()}
-
-
-def _threads(threads: int | None) -> int:
-    return 0 if threads is None else _check.integer(threads, "threads", at_least=1)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import xarray
 
 Measure = FloatArray | Cloud | Density
+
+_ARRAY = "array of this file"  # marks where an array belongs in what is stored as JSON
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +129,8 @@ def pack(run: Trajectory) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     for k, measure in enumerate(run.kept.values()):
         _pack_measure(arrays, f"kept/{k}", measure)
     arrays["kept_t"] = np.array(list(run.kept), dtype=np.float64)
-    info = {"status": run.status, "message": run.message, "meta": {k: plain(v) for k, v in run.meta.items()}}
-    return arrays, info
+    meta = {name: plain(value, arrays, f"meta/{name}") for name, value in run.meta.items()}
+    return arrays, {"status": run.status, "message": run.message, "meta": meta}
 
 
 def unpack(arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> Trajectory:
@@ -143,16 +146,48 @@ def unpack(arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> Traject
         kept=kept,
         status=info["status"],
         message=info["message"],
-        meta={name: from_config(value) for name, value in info["meta"].items()},
+        meta={name: from_plain(value, arrays) for name, value in info["meta"].items()},
     )
 
 
-def plain(value: Any) -> Any:
-    """`value` in types JSON has, if it has a form in configuration files; else its repr."""
+def plain(value: Any, arrays: dict[str, np.ndarray], name: str) -> Any:
+    """`value` in types JSON has, if it has a form in configuration files; else its repr.
+
+    Long lists of numbers, such as a dataset, go to `arrays` under names that begin with `name`.
+    """
     try:
-        return to_config(value)
+        config = to_config(value)
     except (TypeError, ValueError):
         return repr(value)
+    return _without_arrays(config, arrays, name)
+
+
+def from_plain(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The inverse of `plain`; what was stored as its repr stays a string."""
+    return from_config(_with_arrays(value, arrays))
+
+
+def _without_arrays(config: Any, arrays: dict[str, np.ndarray], name: str) -> Any:
+    if isinstance(config, dict):
+        return {key: _without_arrays(entry, arrays, f"{name}/{key}") for key, entry in config.items()}
+    if not isinstance(config, list):
+        return config
+    try:
+        numbers = np.asarray(config)
+    except ValueError:  # rows of different lengths
+        numbers = np.empty(0)
+    if numbers.dtype.kind == "f" and numbers.size > 16:
+        arrays[name] = numbers
+        return {_ARRAY: name}
+    return [_without_arrays(entry, arrays, f"{name}/{k}") for k, entry in enumerate(config)]
+
+
+def _with_arrays(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    if isinstance(value, dict):
+        if _ARRAY in value:
+            return arrays[value[_ARRAY]]
+        return {key: _with_arrays(entry, arrays) for key, entry in value.items()}
+    return [_with_arrays(entry, arrays) for entry in value] if isinstance(value, list) else value
 
 
 def write_archive(
@@ -165,7 +200,7 @@ def write_archive(
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, info=np.array(json.dumps(info)), **arrays)
+            np.savez(file, info=np.array(json.dumps(info)), **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         partial.replace(target)
@@ -176,10 +211,11 @@ def write_archive(
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read what `write_archive` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = dict(file)
         info = json.loads(str(arrays.pop("info")))
-    except (ValueError, KeyError, EOFError) as error:  # not an archive, or somebody else's
+    except (ValueError, KeyError, EOFError, TypeError, AttributeError, BadZipFile) as error:
+        # Not an archive, a damaged one, or somebody else's.
         raise ValueError(f"path must be a file written by mfcore, got {str(path)!r}: {error}") from None
     return arrays, info
 

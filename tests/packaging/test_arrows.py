@@ -13,7 +13,7 @@ CPP = [
     "activation random products quadrature sphere compress peak",
     "network smoothing",
     "data sampling links finite gaussian* reduction",
-    "base/neurons features estimate",
+    "base/neurons moments features estimate",
     "dynamics/*",
 ]
 
@@ -34,7 +34,7 @@ PYTHON = [
     "_observe estimate",
     "trajectory",
     "_rungs",
-    "methods",
+    "methods _run",
     "solve steppers",
     "theory config sweep plots",
     "experiments",

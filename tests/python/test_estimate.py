@@ -131,3 +131,13 @@ def test_a_stream_of_the_users_own_samples_is_estimated_too():
     model = mf.Model(data=mf.data.Stream(draw, d=2), network=mf.Network(mf.activations.linear), init=None)
     e = mf.estimate(model, [[1.0, 0.0]], samples=50_000, rng=0)
     assert abs(e.V[0] + np.mean(pool[:, 0] ** 2)) < 5 * e.V_error[0]  # false alarm below 1e-5
+
+
+def test_misuse_of_estimate_names_argument_rule_and_value():
+    model, theta = model_of(2), [[1.0, 0.0, 1.0, 1.0]]
+    with pytest.raises(TypeError, match=r"model must be an mf.Model, got ReducedModel"):
+        mf.estimate(model_of(4, "one", "none").reduce(), [[1.0]], samples=10)
+    with pytest.raises(ValueError, match=r"samples must be <= 9223372036854775807, got 10{30}"):
+        mf.estimate(model, theta, samples=10**30)
+    with pytest.raises(TypeError, match="interactions must be True or False, got 'no'"):
+        mf.estimate(model, theta, samples=10, interactions="no")

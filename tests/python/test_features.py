@@ -211,6 +211,7 @@ def test_predict_is_the_mean_of_the_neurons(problem):
         (lambda m, t: mf.V("model", t), TypeError, r"model must be a mf.Model"),
         (lambda m, t: mf.V(m, t, expectation="exact"), TypeError, r"expectation must be mf.Exact\(\)"),
         (lambda m, t: mf.V(m, t, threads=0), ValueError, r"threads must be >= 1, got 0"),
+        (lambda m, t: mf.V(m, t, threads=5000), ValueError, r"threads must be <= 4096, got 5000"),
         (lambda m, t: mf.MonteCarlo(-5), ValueError, r"samples must be >= 1, got -5"),
         (lambda m, t: mf.predict(m, t, np.ones((2, 3))), ValueError, r"X must have shape \(any, 7\)"),
         (lambda m, t: mf.estimate(m, t, samples=0), ValueError, r"samples must be >= 1, got 0"),
@@ -220,3 +221,16 @@ def test_misuse_names_argument_rule_and_value(problem, call, error, message):
     model, theta, _ = problem
     with pytest.raises(error, match=message):
         call(model, theta)
+
+
+def test_gradients_on_the_sphere_refuse_rows_without_direction():
+    model = mf.Model(
+        data=mf.data.IsotropicGaussians(d=3, delta=0.5),
+        network=mf.Network(mf.activations.relu, sphere=True),
+        init=None,
+    )
+    theta = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    with pytest.raises(
+        ValueError, match=r"theta must have w != 0 on a network with sphere=True, got 0 in row 1"
+    ):
+        mf.grad_psi(model, theta, theta[:1])

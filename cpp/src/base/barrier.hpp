@@ -18,7 +18,9 @@ class Exchange {
 public:
     /// Each of at most `members` hands over up to `capacity` numbers per meeting.
     Exchange(int members, Index capacity)
-        : capacity_((capacity + kPad - 1) / kPad * kPad), slots_(members), values_(2 * capacity_ * members) {}
+        : capacity_((capacity + 2 * kPad - 1) / kPad * kPad),
+          slots_(members),
+          values_(2 * capacity_ * members) {}
 
     /// Where member `rank` writes its numbers of the next meeting. Two meetings alternate between two
     /// buffers: a member may be at most one meeting ahead of the slowest reader.
@@ -29,11 +31,13 @@ public:
         const std::uint64_t meeting = slots_[rank].count.load(std::memory_order_relaxed) + 1;
         slots_[rank].count.store(meeting, std::memory_order_release);
         for (int other = 0; other < size; ++other) {
-            for (int spins = 0; slots_[other].count.load(std::memory_order_acquire) < meeting; ++spins) {
-                if (spins < 2000)
+            for (int spins = 0; slots_[other].count.load(std::memory_order_acquire) < meeting;) {
+                if (spins < 2000) {
+                    ++spins;
                     pause();
-                else
+                } else {
                     std::this_thread::yield();
+                }
             }
         }
     }
@@ -56,7 +60,8 @@ private:
 #endif
     }
 
-    static constexpr Index kPad = 128 / sizeof(T);  // nobody writes to a cache line that others read
+    static constexpr Index kPad = 128 / sizeof(T);  // at least as much is left free between buffers: nobody
+                                                    // writes to a cache line that others read
     Index capacity_;
     std::vector<Slot> slots_;
     std::vector<T> values_;

@@ -6,6 +6,7 @@
 #include "mfcore/data.hpp"
 #include "mfcore/errors.hpp"
 #include "mfcore/network.hpp"
+#include "mfcore/run.hpp"
 
 namespace mfcore {
 
@@ -54,6 +55,16 @@ public:
         }
     }
 
+    bool finite() const {
+        simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
+        for (const std::vector<T>* part : {&w_, &a_, &b_})
+            for (std::size_t i = 0; i < part->size(); i += simd::kLanes<T>)
+                sum += T(0) * simd::load(part->data() + i);
+        bool zero = true;
+        for (Index lane = 0; lane < simd::kLanes<T>; ++lane) zero = zero && sum[lane] == 0;
+        return zero;
+    }
+
     /// value[q * kWidth + i] = sigma(<w_i, x_q> + b_i), and likewise the slope unless it is null.
     void activate(const Activation& sigma, Index t, MatView<const T> x, T* value, T* slope) const {
         constexpr Index kRows = 64;  // so that a block of pre-activations stays in the first-level cache
@@ -90,6 +101,24 @@ inline Index activation_cost(Index rows, Index neurons, Index d) { return rows *
 
 /// Samples first .. first + x.rows - 1 of the sampler, drawn in parallel where it allows that.
 void draw_samples(const Sampler& sampler, std::uint64_t seed, Index first, Mat x, double* y, int threads);
+
+/// Call body(first, x, y) with samples 0 .. samples - 1, `chunk` at a time. Returns how many there were:
+/// fewer than asked for when the stop predicate said so.
+template <class Body>
+Index for_chunks(const Sampler& sampler, std::uint64_t seed, Index samples, Index chunk, int threads,
+                 const StopPredicate& wants_stop, Body&& body) {
+    const Index d = sampler.dimension();
+    std::vector<double> x(chunk * d), y(chunk);
+    StopPoll stop(wants_stop);
+    Index done = 0;
+    while (done < samples && !stop()) {
+        const Mat batch(x.data(), std::min(chunk, samples - done), d);
+        draw_samples(sampler, seed, done, batch, y.data(), threads);
+        body(done, ConstMat(batch), y.data());
+        done += batch.rows;
+    }
+    return done;
+}
 
 /// Check shapes once, at the door: `rows` must have the network's length for inputs in R^d.
 void require_rows(const Network& network, ConstMat rows, Index d, const char* name);

@@ -26,6 +26,7 @@ public:
             if (!failed_.exchange(true)) error_ = std::current_exception();
         }
     }
+    bool failed() const { return failed_.load(std::memory_order_relaxed); }
     void rethrow() const {
         if (error_) std::rethrow_exception(error_);
     }

@@ -42,6 +42,7 @@ public:
           state_(network_, start),
           anchor_(first),
           step_(first) {
+        require(state_.finite(), "start", "must be finite in the precision of the run", "infinity");
         require(first % steps_ == 0, "first", "must be the start of a block", first);
     }
 
@@ -51,20 +52,9 @@ public:
         const Index segment =
             std::max<Index>(1, std::min<Index>(4096, (1 << 19) / std::max<Index>(d_, 1)) / rows_of(1));
         StopPoll stop(wants_stop);
-        inside_.reset();
-        while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop()) {
-            const Index blocks = std::min(segment, (target - anchor_) / steps_);
-            draw(blocks, threads);
-            advance(state_, blocks, steps_, threads);
-        }
-        step_ = std::max(step_, anchor_);
-        if (diverged_at_ >= 0 || anchor_ + steps_ <= target) return step_;
-        step_ = target;
-        if (step_ > anchor_) {  // a step inside a block is reached from its start, on a copy
-            draw(1, threads);
-            inside_ = state_;
-            advance(*inside_, 1, step_ - anchor_, threads);
-        }
+        while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop())
+            advance_blocks(std::min(segment, (target - anchor_) / steps_), threads);
+        if (diverged_at_ < 0 && anchor_ + steps_ > target && step_ < target) advance_inside(target, threads);
         return step_;
     }
 
@@ -80,8 +70,7 @@ public:
 private:
     Index rows_of(Index blocks) const { return blocks * steps_ * params_.batch; }
 
-    /// Hold the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again:
-    /// a stream of the user's cannot be asked twice.
+    /// Hold the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again.
     void draw(Index blocks, int threads) {
         h_.resize(blocks * steps_);
         params_.steps(anchor_, blocks * steps_, h_.data());
@@ -114,13 +103,47 @@ private:
         return static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
     }
 
-    /// Run `blocks` blocks on `state`, the last one for `steps` steps only.
-    void advance(Tiles& state, Index blocks, Index steps, int threads) {
+    /// Advance by whole blocks. step_ and the neurons shown stay those of the last finite state.
+    void advance_blocks(Index blocks, int threads) {
+        draw(blocks, threads);
+        backup_ = state_;
+        const Index done = advance(state_, blocks, steps_, threads);
+        held_ = 0;
+        if (!state_.finite()) {  // the neurons were the first to overflow
+            if (diverged_at_ < 0) diverged_at_ = anchor_ + done * steps_ - 1;
+            state_ = *backup_;
+            return;
+        }
+        anchor_ += done * steps_;
+        if (anchor_ < step_) return;
+        step_ = anchor_;
+        inside_.reset();
+    }
+
+    /// A step inside a block is reached from the block's start, on a copy.
+    void advance_inside(Index target, int threads) {
+        if (target > anchor_) {
+            draw(1, threads);
+            backup_ = state_;
+            advance(*backup_, 1, target - anchor_, threads);
+            if (diverged_at_ < 0 && !backup_->finite()) diverged_at_ = target - 1;
+            if (diverged_at_ >= 0) return;
+            inside_.swap(backup_);
+        }
+        step_ = target;
+    }
+
+    /// Run `blocks` blocks on `state`, the last one for `steps` steps only. Returns the blocks done.
+    Index advance(Tiles& state, Index blocks, Index steps, int threads) {
         const int team = team_size(threads);
         sgd::Shared<T> shared(team, groups(), rows_of(1), params_.batch, d_, params_.temperature > 0);
         Index bad = -1, done = 0;
+        ErrorKeeper keeper;
         run_team(team, [&](int rank, int size) {
-            sgd::Worker<T, R> worker(network_, params_, seed_, state, shared, rank, size);
+            std::optional<sgd::Worker<T, R>> worker;  // all that it needs is allocated here
+            keeper.guard([&] { worker.emplace(network_, params_, seed_, state, shared, rank, size); });
+            shared.exchange.meet(rank, size);
+            if (keeper.failed()) return;
             for (Index b = 0; b < blocks; ++b) {
                 const sgd::Block<T> block{{x_.data() + rows_of(b) * d_, rows_of(1), d_},
                                           y_.data() + rows_of(b),
@@ -128,15 +151,14 @@ private:
                                           steps_,
                                           b + 1 < blocks ? steps_ : steps,
                                           anchor_ + b * steps_};
-                const Index at = worker.advance(block, state);
+                const Index at = worker->advance(block, state);
                 if (rank == 0) (at >= 0 ? bad : done) = at >= 0 ? at : b + 1;
                 if (at >= 0) break;
             }
         });
+        keeper.rethrow();
         diverged_at_ = bad;
-        if (&state != &state_) return;
-        anchor_ += done * steps_;
-        held_ = 0;
+        return done;
     }
 
     Network network_;
@@ -147,6 +169,7 @@ private:
     Tiles state_;  // at step anchor_, the start of a block
     Index anchor_, step_, held_ = 0, diverged_at_ = -1;
     std::optional<Tiles> inside_;  // at step_, if that is inside a block
+    std::optional<Tiles> backup_;  // memory for a copy
     std::vector<T> x_, y_;
     std::vector<double> h_, drawn_x_, drawn_y_;
 };
@@ -154,20 +177,24 @@ private:
 }  // namespace
 
 void run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop) {
-    const int team = resolve_threads(threads);
-    if (static_cast<int>(runs.size()) < team) {
-        for (Sgd* run : runs) run->run(target, threads, wants_stop);
+    if (runs.size() == 1) {
+        if (runs[0]->step() < target) runs[0]->run(target, threads, wants_stop);
         return;
     }
     // Only the calling thread may ask whether to stop: the runs advance together by slices of whole blocks.
+    const int team = resolve_threads(threads);
+    const bool across = static_cast<int>(runs.size()) >= team;
+    const auto step = [](const Sgd* one, const Sgd* other) { return one->step() < other->step(); };
+    const auto diverged = [](const Sgd* run) { return run->diverged_at() >= 0; };
     StopPoll stop(wants_stop);
     const Index block = runs.front()->block_steps();
-    Index at = runs.front()->step(), slice = block;
-    while (at < target && !stop()) {
+    Index at = (*std::min_element(runs.begin(), runs.end(), step))->step(), slice = block;
+    while (at < target && !stop() && std::none_of(runs.begin(), runs.end(), diverged)) {
         const auto begin = std::chrono::steady_clock::now();
         at = std::min(target, (at + slice) / block * block);
-        for_blocks(static_cast<Index>(runs.size()), 1, team, [&](Index r, Index, Index) {
-            if (runs[r]->diverged_at() < 0) runs[r]->run(at, 1, {});
+        for_blocks(static_cast<Index>(runs.size()), 1, across ? team : 1, [&](Index r, Index, Index) {
+            // An error in the midst of a slice may have left some runs ahead of others.
+            if (runs[r]->step() < at) runs[r]->run(at, across ? 1 : threads, {});
         });
         if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(20)) slice *= 2;
     }

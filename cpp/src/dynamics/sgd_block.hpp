@@ -29,13 +29,13 @@ struct Shared {
         : exchange(members, groups_ * batch),
           groups(groups_),
           rows(rows_),
-          gram(rows_ * rows_),
-          mix(rows_ * rows_),
-          q(noisy ? rows_ * d : 0) {}
+          gram(rows_ > batch ? rows_ * rows_ : 0),
+          mix(gram.size()),
+          q(noisy && rows_ > batch ? rows_ * d : 0) {}
 
     Exchange<T> exchange;
     Index groups;         // predictions are summed by groups of tiles that do not depend on the team
-    Index rows;           // most samples of a block
+    Index rows;           // most samples of a block; if of one step only, the following are not needed
     std::vector<T> gram;  // G[k, l], upper triangle
     std::vector<T> mix;   // (P_l / P_{k+1}) G[k, l] for samples k of earlier steps than l
     std::vector<T> q;     // orthonormal basis of the samples, for the noise
@@ -67,6 +67,7 @@ public:
           a_(stride_),
           b_(stride_),
           error_(params.batch),
+          decay_(shared.rows / params.batch),
           noise_(network, params, seed, tiles, tile0_, tile1_, shared.rows) {
         for (int r = 0; r < size; ++r) owner_.resize((r + 1) * shared.groups / size, r);
     }
@@ -95,13 +96,12 @@ public:
                 const T factor = static_cast<T>(decay_(k / params_.batch + 1, block.steps));
                 for (Index i = 0; i < stride_; ++i) c_[k * stride_ + i] *= factor;
             }
+        if (projected) noise_.plan(block.h, block.block_steps, block.steps, decay_);
         const T shrink = static_cast<T>(decay_(0, block.steps));
         for (Index t = tile0_; t < tile1_; ++t) {
             tiles::backward<T, R>(block.x.middle_rows(0, rows), c_.data() + (t - tile0_) * kWidth, stride_,
                                   shrink, state.w(t));
-            if (projected)
-                noise_.finish(block.first, block.h, block.block_steps, block.steps, decay_, shared_.q.data(),
-                              t, state.w(t));
+            if (projected) noise_.finish(block.first, shared_.q.data(), t, state.w(t));
         }
         if (network_.output == Output::trained) std::copy_n(a_.data(), stride_, state.a(tile0_));
         if (network_.has_b()) std::copy_n(b_.data(), stride_, state.b(tile0_));

@@ -18,6 +18,7 @@ namespace mfcore::sgd {
 /// Products of decay factors gamma_i = 1 - h_i lambda rate over the steps of a block.
 class Decay {
 public:
+    explicit Decay(Index most_steps) { product_.reserve((most_steps + 1) * (most_steps + 1)); }
     void set(const double* h, Index steps, double speed) {
         steps_ = steps;
         none_ = speed == 0;
@@ -64,6 +65,8 @@ public:
         factor_.resize(max_rows * max_rows);
         tile_.resize(d_ * kWidth);
         seen_.resize(max_rows * kWidth);
+        for (std::vector<double>* sum : {&low_, &high_, &middle_}) sum->resize(d_);
+        bridges_.reserve(8);  // halvings of a block of at most 64 steps
     }
 
     bool active() const { return params_.temperature > 0; }
@@ -110,10 +113,34 @@ public:
         for (Index i = 0; i < owned_; ++i) x[i] += static_cast<T>(amp) * draws_[i];
     }
 
-    /// After `steps` of the block's steps, add all their noise to tile t of w.
-    void finish(Index first_step, const double* h, Index block_steps, Index steps, const Decay& decay,
-                const T* q, Index t, T* w) {
-        complement(first_step, h, block_steps, steps, decay, t);
+    /// Plan the draws of S_l = sum_{k<l} amp_k (gamma_{k+1} ... gamma_{l-1}) xi_k at l = `steps`: S at the
+    /// end of the block is one draw of deviation whole_, those inside are bridges below it.
+    void plan(const double* h, Index block_steps, Index steps, const Decay& decay) {
+        const auto variance = [&](Index from, Index to) {
+            double sum = 0;
+            for (Index k = from; k < to; ++k) {
+                const double term = amplitude(h[k], params_.rates.w) * decay(k + 1, to);
+                sum += term * term;
+            }
+            return sum;
+        };
+        whole_ = std::sqrt(variance(0, block_steps));
+        bridges_.clear();
+        for (Index low = 0, high = block_steps, node = 1; high != steps;) {
+            const Index mid = (low + high) / 2;
+            const bool left = steps <= mid;
+            const double before = variance(low, mid), after = variance(mid, high), keep = decay(mid, high);
+            const double all = keep * keep * before + after, gain = before * keep / all;
+            bridges_.push_back(
+                {node, decay(low, mid) * after / all, gain, std::sqrt(before * after / all), left});
+            (left ? high : low) = mid;
+            node = 2 * node + (left ? 0 : 1);
+        }
+    }
+
+    /// After the planned steps, add all their noise to tile t of w.
+    void finish(Index first_step, const T* q, Index t, T* w) {
+        complement(first_step, t);
         tiles::forward<T, R>({q, rows_, d_}, tile_.data(), nullptr, seen_.data(), kWidth);
         for (Index k = 0; k < rows_; ++k) {
             const T* e = projected(k) + (t - tile0_) * kWidth;
@@ -145,43 +172,34 @@ private:
                             static_cast<std::uint64_t>(item), count, draws_.data());
     }
 
-    /// tile_ = sum over the first `steps` steps of decayed increments of the complement, for the neurons of
-    /// tile t. The sum over the whole block is one draw; those inside are Brownian bridges below it
-    /// (midpoints of intervals, numbered as in a heap), so that every prefix of a block has its joint law
-    /// whoever asks for it.
-    void complement(Index first_step, const double* h, Index block_steps, Index steps, const Decay& decay,
-                    Index t) {
-        // In the time q of the martingale M_l = sum_{k<l} amp_k xi_k / (gamma_0 ... gamma_k), dq_k = amp_k^2
-        // / (...)^2.
-        std::vector<double> q(block_steps + 1, 0.0);
-        for (Index k = 0; k < block_steps; ++k) {
-            const double amp = amplitude(h[k], params_.rates.w) / decay(0, k + 1);
-            q[k + 1] = q[k] + amp * amp;
-        }
+    /// From the sums S at both ends of an interval of steps to the one at its midpoint:
+    /// S_mid = from_low S_low + from_high S_high + scale xi.
+    struct Bridge {
+        Index node;  // number of the midpoint, as in a heap
+        double from_low, from_high, scale;
+        bool left;  // whether the search goes on to the left of it
+    };
+
+    /// tile_ = S at the planned step, of the complement, for the neurons of tile t: every prefix of a block
+    /// has its joint law whoever asks for it.
+    void complement(Index first_step, Index t) {
         std::fill(tile_.begin(), tile_.end(), T(0));
-        std::vector<double> low(d_), high(d_), middle(d_);
         for (Index i = 0; i < kWidth && t * kWidth + i < count_; ++i) {
             const Index neuron = t * kWidth + i;
             const auto draw = [&](Index node, double scale, std::vector<double>& to) {
                 normals(random::Purpose::langevin_rest, first_step, (node * count_ + neuron) * d_, d_);
                 for (Index j = 0; j < d_; ++j) to[j] += scale * draws_[j];
             };
-            std::fill(low.begin(), low.end(), 0.0);
-            std::fill(high.begin(), high.end(), 0.0);
-            draw(0, std::sqrt(q[block_steps]), high);
-            Index lo = 0, hi = block_steps, node = 1;
-            while (hi != steps) {
-                const Index mid = (lo + hi) / 2;
-                const double share = (q[mid] - q[lo]) / (q[hi] - q[lo]);
-                for (Index j = 0; j < d_; ++j) middle[j] = low[j] + share * (high[j] - low[j]);
-                draw(node, std::sqrt(share * (q[hi] - q[mid])), middle);
-                const bool left = steps <= mid;
-                (left ? hi : lo) = mid;
-                std::swap(left ? high : low, middle);
-                node = 2 * node + (left ? 0 : 1);
+            std::fill(low_.begin(), low_.end(), 0.0);
+            std::fill(high_.begin(), high_.end(), 0.0);
+            draw(0, whole_, high_);
+            for (const Bridge& bridge : bridges_) {
+                for (Index j = 0; j < d_; ++j)
+                    middle_[j] = bridge.from_low * low_[j] + bridge.from_high * high_[j];
+                draw(bridge.node, bridge.scale, middle_);
+                std::swap(bridge.left ? high_ : low_, middle_);
             }
-            const double back = decay(0, steps);
-            for (Index j = 0; j < d_; ++j) tile_[j * kWidth + i] = static_cast<T>(back * high[j]);
+            for (Index j = 0; j < d_; ++j) tile_[j * kWidth + i] = static_cast<T>(high_[j]);
         }
     }
 
@@ -190,6 +208,9 @@ private:
     std::uint64_t seed_;
     Index count_, d_, tile0_, tile1_, stride_, first_, owned_, rows_ = 0;
     std::vector<T> draws_, e_, factor_, tile_, seen_;
+    std::vector<double> low_, high_, middle_;
+    std::vector<Bridge> bridges_;
+    double whole_ = 0;
 };
 
 }  // namespace mfcore::sgd

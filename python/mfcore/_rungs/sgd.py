@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._check import FloatArray
+from .._check import FloatArray, shown
 from .._rng import Seed, derive
 from ..model import Model
 
@@ -27,10 +27,10 @@ class SgdRung:
         self._seeds = [seed] + [derive(seed, k) for k in range(1, method.replicas)]
         self._clock = _Clock(method.step, method.schedule)
         starts = [start_of(model, method.neurons, s) for s in self._seeds]
-        self._runs = self._start(starts, 0)
+        self._runs = self._start(starts, [0] * len(starts))
         self._end = "reached"
 
-    def _start(self, starts: list[FloatArray], first: int) -> list[_core.Sgd]:
+    def _start(self, starts: list[FloatArray], firsts: list[int]) -> list[_core.Sgd]:
         method, model = self._method, self._model
         rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(model.rates or {})}
         return [
@@ -47,7 +47,7 @@ class SgdRung:
                 rates=(rates["a"], rates["b"], rates["w"]),
                 single_precision=method.precision == "float32",
             )
-            for rows, seed in zip(starts, self._seeds, strict=True)
+            for rows, first, seed in zip(starts, firsts, self._seeds, strict=True)
         ]
 
     @property
@@ -63,16 +63,21 @@ class SgdRung:
     @property
     def message(self) -> str:
         """The step at which the first replica diverged, and what to do."""
-        step = min(run.diverged_at for run in self._runs if run.diverged_at >= 0)
+        step, which = min((r.diverged_at, k) for k, r in enumerate(self._runs) if r.diverged_at >= 0)
+        of = f" of replica {which}" if len(self._runs) > 1 else ""
         return (
-            f"the prediction was no longer finite at step {step} (t = {self._clock.time(step):g}); "
-            f"the state returned is that of step {min(run.step for run in self._runs)}. "
+            f"the prediction{of} was no longer finite at step {step} (t = {self._clock.time(step):g}); "
+            f"the state returned{of} is that of step {self._runs[which].step}. "
             f"Try a smaller step than {self._method.step:g}"
         )
 
     def advance(self, t: float, seconds: float) -> bool:
         """Go to the step nearest to time t."""
-        self._end = _core.run_sgd(self._runs, self._clock.step(t), self._threads, seconds)
+        try:
+            self._end = _core.run_sgd(self._runs, self._clock.step(t), self._threads, seconds)
+        except KeyboardInterrupt:  # in a Python function, while replicas were at different steps
+            _core.run_sgd(self._runs, max(run.step for run in self._runs), self._threads)
+            self._end = "interrupted"
         return self._end == "reached"
 
     def measure(self) -> FloatArray:
@@ -90,8 +95,8 @@ class SgdRung:
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Start again from the block, and go to the step."""
-        self._runs = self._start(list(state["neurons"]), int(state["anchor"][0]))
-        _core.run_sgd(self._runs, int(state["step"][0]), self._threads)
+        self._runs = self._start(list(state["neurons"]), state["anchor"].tolist())
+        _core.run_sgd(self._runs, int(state["step"].max()), self._threads)
 
     def meta(self) -> dict[str, Any]:
         """Steps done and the length of the blocks they were done in (1: the plain sequential algorithm)."""
@@ -114,7 +119,13 @@ class _Clock:
         if self._schedule is None:
             return np.full(count, self._h)
         k = np.arange(first, first + count, dtype=np.float64)
-        factors = np.broadcast_to(np.asarray(self._schedule(k * self._h), dtype=np.float64), (count,))
+        values = self._schedule(k * self._h)
+        try:
+            factors = np.broadcast_to(np.asarray(values, dtype=np.float64), (count,))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"schedule must return one number for each of the {count} it is given, got {shown(values)}"
+            ) from None
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             at = int(np.argmin(np.isfinite(factors) & (factors > 0)))
             raise ValueError(

@@ -39,7 +39,7 @@ public:
     /// predicate said so (whole blocks only) or when the run diverged.
     virtual Index run(Index target, int threads, const StopPredicate& wants_stop) = 0;
     virtual Index step() const = 0;
-    /// The first step whose prediction was not finite, or -1.
+    /// The first step whose prediction was not finite, or by whose end neurons were not; or -1.
     virtual Index diverged_at() const = 0;
     /// Neurons at step(), rows as in the network's layout.
     virtual void theta(Mat out) const = 0;
@@ -52,7 +52,8 @@ public:
 };
 
 /// Advance several independent runs to step `target`, in parallel over the runs if there are as many as
-/// threads, and inside each otherwise. When the stop predicate says so they stop at a common earlier step.
+/// threads, and inside each otherwise. When the stop predicate says so they stop at a common earlier step;
+/// when one diverges, soon after it.
 void run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop);
 
 /// `start` are the neurons at step `first`, which must be the start of a block (0 always is).

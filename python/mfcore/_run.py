@@ -1,0 +1,260 @@
+"""A run in progress: from save point to save point, with records, checkpoints and a progress bar."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _check, _core
+from ._build import build_info
+from ._check import FloatArray
+from ._observe import RiskMeter, standard_observables
+from ._rungs.rung import Method, Rung
+from .expectation import Expectation
+from .model import Model
+from .trajectory import Measure, Trajectory, pack, plain, write_archive
+
+Observers = Mapping[str, Callable[[Any], Any]]
+
+_CHECKPOINT_SECONDS = 10.0  # at most this much work is lost to a crash, beyond what a save point takes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is recorded, and when."""
+
+    horizon: float
+    times: FloatArray
+    kept: frozenset[float]
+    risk: bool | Expectation
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What a save point adds: whole or not at all, whenever Ctrl-C comes."""
+
+    t: float
+    risk: Any
+    risk_error: Any
+    observed: dict[str, FloatArray]
+
+
+class Run:
+    """A rung, its plan, and what has been recorded."""
+
+    def __init__(
+        self,
+        model: Model,
+        method: Method,
+        plan: Plan,
+        observers: Observers,
+        seed: int,
+        rung: Rung,
+        threads: int,
+    ) -> None:
+        self._model, self._method, self._plan, self._seed, self._rung = model, method, plan, seed, rung
+        self._threads, self._own = threads, observers
+        self._observers = {**standard_observables(model), **observers}
+        self._meter = RiskMeter(model, plan.risk, threads)
+        self._records: list[_Record] = []
+        self._kept: dict[float, Measure] = {}
+        self._seconds = 0.0
+        self._described: tuple[dict[str, np.ndarray], dict[str, Any]] | None = None
+        self._warned = False
+
+    def restore(self, run: Trajectory) -> None:
+        """Take over what a checkpoint had recorded."""
+        nothing = [None] * len(run.t)
+        risks = nothing if run.risk is None else run.risk
+        errors = nothing if run.risk_error is None else run.risk_error
+        for k, (t, risk, error) in enumerate(zip(run.t.tolist(), risks, errors, strict=True)):
+            observed = {name: np.asarray(run.observed[name][k]) for name in self._observers}
+            self._records.append(_Record(t, risk, error, observed))
+        self._kept = dict(run.kept)
+        self._seconds = run.meta["seconds"]
+
+    def go(
+        self, checkpoint: str | os.PathLike[str] | None, max_seconds: float | None, progress: bool
+    ) -> Trajectory:
+        """Advance from save point to save point to the horizon."""
+        limit = math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0)
+        if checkpoint is not None:
+            self._write(checkpoint)  # one that cannot be written at all is an error now, not in the end
+        begun, before = time.monotonic(), self._seconds
+        status = "completed"
+        targets = [*self._plan.times[len(self._records) :].tolist(), self._plan.horizon]
+        with _Bar(progress, self._plan.horizon) as bar:
+            try:
+                for k, target in enumerate(targets):
+                    status = self._reach(target, begun + limit, checkpoint, bar)
+                    if status != "completed":
+                        break
+                    if k < len(targets) - 1:
+                        self._record(target)
+            except KeyboardInterrupt:  # in Python: between calls of the core, or in a function of the user's
+                status = "interrupted"
+            except Exception:  # of a function of the user's: what was done until then is not lost
+                self._seconds = before + time.monotonic() - begun
+                self._save(checkpoint)
+                raise
+        self._seconds = before + time.monotonic() - begun
+        if status == "completed":
+            self._remove(checkpoint)
+        else:
+            self._save(checkpoint)
+        return self._trajectory(status)
+
+    def _reach(self, target: float, deadline: float, checkpoint: Any, bar: _Bar) -> str:
+        """Advance to `target`, with a checkpoint every few seconds. Returns the status."""
+        last = time.monotonic()
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return "out of time"
+            slice_ = min(left, _CHECKPOINT_SECONDS if checkpoint is not None else left, bar.seconds)
+            if self._rung.advance(target, slice_):
+                return "completed"
+            if self._rung.status != "running":
+                return self._rung.status
+            bar.show(self._rung.t)
+            if checkpoint is not None and time.monotonic() - last >= _CHECKPOINT_SECONDS:
+                self._save(checkpoint)
+                last = time.monotonic()
+
+    def _record(self, time_asked: float) -> None:
+        measure = self._rung.measure()
+        risk, error = self._meter(measure)
+        observed = {name: self._value(name, measure) for name in self._observers}
+        if time_asked in self._plan.kept:
+            self._kept[self._rung.t] = measure
+        self._records.append(_Record(self._rung.t, risk, error, observed))
+
+    def _value(self, name: str, measure: Measure) -> FloatArray:
+        """What an observer returns, as an array of the same shape as before."""
+        try:
+            result = self._observers[name](measure)
+        except Exception as error:
+            error.add_note(f"This was observe[{name!r}] at t = {self._rung.t:g}.")
+            raise
+        raw = np.asarray(result)
+        if raw.dtype.kind not in "fiub":
+            raise TypeError(f"observe[{name!r}] must return numbers, got {_check.shown(result)}")
+        if self._records and raw.shape != self._records[-1].observed[name].shape:
+            raise ValueError(
+                f"observe[{name!r}] must return arrays of one shape, got {raw.shape} at "
+                f"t = {self._rung.t:g} after {self._records[-1].observed[name].shape}"
+            )
+        return raw.astype(np.float64)
+
+    def _trajectory(self, status: str) -> Trajectory:
+        records, shown = self._records, self._meter.active
+        return Trajectory(
+            t=np.array([record.t for record in records]),
+            risk=np.array([record.risk for record in records]) if shown else None,
+            risk_error=np.array([record.risk_error for record in records]) if shown else None,
+            observed={name: np.array([r.observed[name] for r in records]) for name in self._observers},
+            final=self._rung.measure(),
+            kept=dict(self._kept),
+            status=status,
+            message=self._message(status),
+            meta={
+                "model": self._model,
+                "method": self._method,
+                "horizon": self._plan.horizon,
+                "seed": self._seed,
+                "version": build_info()["version"],
+                "isa": build_info()["isa"],
+                "threads": _core.resolve_threads(self._threads),
+                "seconds": self._seconds,
+                "t": self._rung.t,
+                "risk": self._meter.description,
+                **self._rung.meta(),
+            },
+        )
+
+    def _message(self, status: str) -> str:
+        t, horizon = self._rung.t, self._plan.horizon
+        return {
+            "completed": f"reached t = {t:g}",
+            "interrupted": f"stopped by Ctrl-C at t = {t:g} of {horizon:g}",
+            "out of time": f"max_seconds passed at t = {t:g} of {horizon:g}",
+        }.get(status) or self._rung.message
+
+    def _save(self, checkpoint: str | os.PathLike[str] | None) -> None:
+        """Write a checkpoint, if there is to be one. A full disk must not end a long run."""
+        if checkpoint is None:
+            return
+        try:
+            self._write(checkpoint)
+        except OSError as error:
+            self._warn(f"the checkpoint could not be written: {error}")
+
+    def _remove(self, checkpoint: str | os.PathLike[str] | None) -> None:
+        if checkpoint is None:
+            return
+        try:
+            Path(checkpoint).unlink(missing_ok=True)
+        except OSError as error:
+            self._warn(f"the checkpoint could not be removed: {error}")
+
+    def _warn(self, message: str) -> None:
+        if not self._warned:
+            warnings.warn(f"{message}; the run is not affected", RuntimeWarning, stacklevel=2)
+        self._warned = True
+
+    def _write(self, checkpoint: str | os.PathLike[str]) -> None:
+        if self._described is None:  # data may be large, and do not change
+            large: dict[str, np.ndarray] = {}
+            model, method = plain(self._model, large, "model"), plain(self._method, large, "method")
+            self._described = large, {"model": model, "method": method}
+        run = self._trajectory("interrupted")
+        meta = {name: value for name, value in run.meta.items() if name not in ("model", "method")}
+        recorded, info = pack(replace(run, meta=meta))
+        arrays = {f"run/{name}": a for name, a in recorded.items()}
+        arrays |= {f"state/{name}": a for name, a in self._rung.state().items()}
+        arrays |= {"plan/times": self._plan.times, "plan/kept": np.array(sorted(self._plan.kept))}
+        risk = plain(self._plan.risk, arrays, "plan/risk")
+        write_archive(
+            checkpoint,
+            arrays | self._described[0],
+            {
+                "run": info,
+                "plan": {"horizon": self._plan.horizon, "risk": risk},
+                "observers": list(self._own),
+                "seed": self._seed,
+                **self._described[1],
+            },
+        )
+
+
+class _Bar:
+    """A progress bar over the clock, if asked for."""
+
+    def __init__(self, wanted: bool, horizon: float) -> None:
+        self.seconds = math.inf
+        self._bar: Any = None
+        if wanted:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                raise ImportError("progress=True needs tqdm: pip install 'mfcore[progress]'") from None
+            self._bar, self.seconds = tqdm(total=horizon, unit="t", unit_scale=True), 0.2
+
+    def show(self, t: float) -> None:
+        if self._bar is not None:
+            self._bar.update(t - self._bar.n)
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
