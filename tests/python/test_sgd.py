@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core
+from scipy.special import expit
 
 ACTIVATIONS = {
     "relu": (mf.activations.relu, lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(float)),
     "tanh": (mf.activations.tanh, np.tanh, lambda z: 1 - np.tanh(z) ** 2),
+    # sigma(0) != 0: what fills the last tile of neurons must stay out of the prediction
+    "sigmoid": (mf.activations.sigmoid, expit, lambda z: expit(z) * expit(-z)),
 }
 
 

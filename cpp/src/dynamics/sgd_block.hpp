@@ -219,6 +219,9 @@ private:
             if (trains_a) simd::store(a_.data() + v, keep_a * a + h_a * sum_a);
             if (trains_b) simd::store(b_.data() + v, keep_b * simd::load(b_.data() + v) + h_b * sum_b);
         }
+        // sigma(0) != 0 would make output weights of the neurons that only fill the last tile.
+        const Index owned = std::max<Index>(0, std::min(stride_, count_ - tile0_ * kWidth));
+        if (trains_a) std::fill(a_.begin() + owned, a_.end(), T(0));
         if (projected) {
             noise_.advance(block.first + s, static_cast<T>(decay_(s, s + 1)), h);
             if (trains_a)
