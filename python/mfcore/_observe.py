@@ -103,6 +103,8 @@ def standard_observables(model: Model) -> dict[str, Callable[[Any], Any]]:
         "b": lambda rows: rows[..., blocks["b"]][..., 0],
     }
     columns = {name: column for name, column in columns.items() if name == "norm" or name in blocks}
+    for name, coordinate in projections(model.data).items():
+        columns[name] = lambda rows, of=coordinate: of(rows[..., blocks["w"]])  # type: ignore[misc]
     observables: dict[str, Callable[[Any], Any]] = {}
     for name, column in columns.items():
         observables[f"{name}_mean"] = partial(_moment, column=column, which=0)

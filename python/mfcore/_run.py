@@ -87,6 +87,7 @@ class Run:
         """Advance from save point to save point to the horizon."""
         limit = math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0)
         if checkpoint is not None:
+            _check.instance(checkpoint, "checkpoint", str | os.PathLike, "a file name")
             self._write(checkpoint)  # one that cannot be written at all is an error now, not in the end
         begun, before = time.monotonic(), self._seconds
         status = "completed"
@@ -99,6 +100,9 @@ class Run:
                         break
                     if k < len(targets) - 1:
                         self._record(target)
+                        bar.show(self._rung.t)
+                if status == "stationary" and len(targets) > 1:  # nothing changes after: its last state
+                    self._record(self._rung.t)
             except KeyboardInterrupt:  # in Python: between calls of the core, or in a function of the user's
                 status = "interrupted"
             except Exception:  # of a function of the user's: what was done until then is not lost
@@ -131,10 +135,11 @@ class Run:
 
     def _record(self, time_asked: float) -> None:
         measure = self._rung.measure()
-        risk, error = self._meter(measure)
-        observed = {name: self._value(name, measure) for name in self._observers}
+        with np.errstate(over="ignore", invalid="ignore"):  # a state about to diverge may square to infinity
+            risk, error = self._meter(measure)
+            observed = {name: self._value(name, measure) for name in self._observers}
         if time_asked in self._plan.kept:
-            self._kept[self._rung.t] = measure
+            self._kept[time_asked] = measure
         self._records.append(_Record(self._rung.t, risk, error, observed))
 
     def _value(self, name: str, measure: Measure) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _check
 from ._check import FloatArray
+from ._observe import standard_observables
 from ._rng import RNG, seed_of
 from ._run import Observers, Plan, Run
 from ._rungs.rung import Method
@@ -45,8 +46,10 @@ def solve(
         risk: Record R(ρ_t): exactly where that is quick, else on a fixed held-out sample that all rungs
             share. An `Exact()` or `MonteCarlo(…)` chooses; False skips it.
         observe: Name to function of the measure (an (N, D) array for networks), recorded at save points
-            beside the standard ones: mean and standard deviation of |w|, a and b.
-        keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points.
+            beside the standard ones: mean and standard deviation of |w|, a, b and of the coordinates of
+            the law's symmetry (r1, r2; s1, …, r), such as ``"norm_mean"``.
+        keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points, by which
+            they are found in `Trajectory.kept`.
         rng: None, int, SeedSequence or Generator. The same one starts every method with the same neurons.
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
         progress: Show a bar (needs tqdm).
@@ -74,7 +77,7 @@ def solve(
         raise TypeError(f"method must be a method such as mf.SGD(…), got {_check.shown(method)}")
     plan = _plan(horizon, save_at, risk, keep)
     _check_step(method, plan.horizon)
-    observers, count, seed = _observers(observe), _check.threads(threads), seed_of(rng)
+    observers, count, seed = _observers(observe, model), _check.threads(threads), seed_of(rng)
     run = Run(model, method, plan, observers, seed, method.start(model, seed, count), count)
     return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
 
@@ -114,7 +117,7 @@ def resume(
         raise ValueError(f"checkpoint must be a file written by solve(checkpoint=…), got {str(checkpoint)!r}")
     model = _stored(model, from_plain(info["model"], arrays), "model", Model, "an mf.Model")
     method = _stored(method, from_plain(info["method"], arrays), "method", object, "a method")
-    observers = _observers(observe)
+    observers = _observers(observe, model)
     missing = sorted(set(info["observers"]) - set(observers))
     if missing:
         raise ValueError(f"observe must have the functions of the run, got none for {', '.join(missing)}")
@@ -166,20 +169,25 @@ def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
         kept = frozenset(times.tolist())
     else:
         wanted = _check.array(keep, "keep", shape=(None,), empty=True)
+        times = times.copy()
         for t in wanted:
-            if t not in times:
+            near = np.abs(times - t) <= 1e-9 * end  # 0.3 is 3 * 0.1
+            if not near.any():
                 raise ValueError(f"keep must name save points, got {t:g}; save_at has {times}")
+            times[near] = t
         kept = frozenset(wanted.tolist())
     return Plan(end, times, kept, risk)
 
 
-def _observers(observe: Any) -> dict[str, Callable[[Any], Any]]:
+def _observers(observe: Any, model: Model) -> dict[str, Callable[[Any], Any]]:
     if observe is None:
         return {}
     _check.instance(observe, "observe", Mapping, 'a mapping such as {"name": function}')
     for name, function in observe.items():
         if not isinstance(name, str) or not callable(function):
             raise TypeError(f"observe must map names to functions, got {name!r}: {_check.shown(function)}")
+        if name in ("t", "risk", "risk_error", *standard_observables(model)):
+            raise ValueError(f"observe must not use names that mfcore records itself, got {name!r}")
     return dict(observe)
 
 

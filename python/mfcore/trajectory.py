@@ -36,7 +36,7 @@ class Trajectory:
         observed: Name to values, one row per save point.
         final: The measure at the end of the run: an (N, D) array of neurons, or (replicas, N, D), a `Cloud`
             of atoms or a `Density`.
-        kept: Time to measure, for the save points named by ``keep``.
+        kept: Save point, as it was asked for, to measure.
         status: ``"completed"``, ``"stationary"``, ``"diverged"``, ``"interrupted"`` or ``"out of time"``.
         message: One sentence on how the run ended.
         meta: Model, method, seed, version, ISA, threads, timings, and what the method adds.
@@ -66,8 +66,9 @@ class Trajectory:
     def __repr__(self) -> str:
         method = type(self.meta.get("method")).__name__
         risk = "" if self.risk is None or not len(self.t) else f", risk={np.mean(self.risk[-1]):.6g}"
-        end = f"t={self.t[-1]:g}, " if len(self.t) else ""
-        return f"Trajectory({method}, {end}save points={len(self.t)}{risk}, status={self.status!r})"
+        at = f" at t={self.t[-1]:g}" if risk else ""
+        end = f"t={self.meta['t']:g}, " if "t" in self.meta else ""
+        return f"Trajectory({method}, {end}save points={len(self.t)}{risk}{at}, status={self.status!r})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to `path`, a NumPy .npz archive without pickles; whole or not at all.

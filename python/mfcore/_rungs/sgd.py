@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from .._check import FloatArray, shown
 from .._rng import Seed, derive
+from ..init import Points
 from ..model import Model
 
 if TYPE_CHECKING:
@@ -168,4 +169,7 @@ def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
         raise ValueError(f"data must have finite d for neurons, got {model.data!r}; only reduced rungs run")
     if model.init is None:
         raise ValueError("init must be an initial law for a run to start from, got None")
+    if isinstance(model.init, Points) and len(model.init.theta) != neurons:
+        given = len(model.init.theta)
+        raise ValueError(f"neurons must be {given}, the number of given points, got {neurons}")
     return model.init.sample(model.network, int(model.d), neurons, Seed(seed))
