@@ -107,9 +107,11 @@ def table(rows: Iterable[Row]) -> str:
     for r in rows:
         peak = "" if r.peak_fraction is None else f"{100 * r.peak_fraction:.0f} %"
         agree = "" if r.agreement is None else f"{r.agreement:.0e}"
-        note = "" if r.bar is None else f"  {'ok' if r.ok else 'BELOW'} (bar {r.bar:g})"
-        if not note and not r.ok:
-            note = "  DISAGREES"
+        reached = r.peak_fraction if r.contender == "mfcore" else r.ratio
+        below = r.bar is not None and reached is not None and reached < r.bar
+        note = "" if r.bar is None else f"  {'BELOW' if below else 'ok'} (bar {r.bar:g})"
+        if not r.ok and not below:
+            note += "  DISAGREES"
         lines.append(
             f"{r.case:44} {r.contender:10} {r.threads:3d} {_time(r.seconds):>12} {r.ratio:7.2f} {peak:>6} "
             f"{agree:>8}{note}"
