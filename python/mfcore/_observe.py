@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _core
 from ._check import FloatArray
+from ._project import projections
 from ._rng import derive
 from .expectation import Exact, Expectation, MonteCarlo
 from .functions import risk as risk_of

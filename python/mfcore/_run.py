@@ -87,7 +87,8 @@ class Run:
         """Advance from save point to save point to the horizon."""
         limit = math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0)
         if checkpoint is not None:
-            _check.instance(checkpoint, "checkpoint", str | os.PathLike, "a file name")
+            if not isinstance(checkpoint, str | os.PathLike):
+                raise TypeError(f"checkpoint must be a file name, got {_check.shown(checkpoint)}")
             self._write(checkpoint)  # one that cannot be written at all is an error now, not in the end
         begun, before = time.monotonic(), self._seconds
         status = "completed"

@@ -11,7 +11,7 @@ from . import _check, _core
 from ._check import FloatArray
 from ._evaluator import Evaluator
 from .expectation import Exact, Expectation
-from .measure import Cloud, Density, as_measure
+from .measure import Cloud, Density, as_measure, as_points
 from .model import Model
 from .reduce import ReducedModel
 
@@ -31,7 +31,7 @@ def V(
 
     Args:
         model: A `Model`, or a `ReducedModel` (then `theta` holds reduced points).
-        theta: Neurons, shape (n, D). Not modified.
+        theta: Neurons, shape (n, D); a single row (D,) is one neuron. Not modified.
         expectation: `Exact()` (the default) or `MonteCarlo(samples, rng)`.
         threads: Threads to use; default `OMP_NUM_THREADS`, else the cores. They change no bit of the result.
         out: Array of shape (n,) to put the result in.
@@ -209,7 +209,7 @@ def predict(
     if not isinstance(model, Model):
         raise TypeError(f"model must be a mf.Model: inputs x are averaged out of {model!r}")
     points, weights = as_measure(measure, "measure", _row(model))
-    inputs = _check.array(X, "X", shape=(None, points.shape[1] - model.network.row(0)))
+    inputs = as_points(X, "X", points.shape[1] - model.network.row(0))
     _check_out(out, len(inputs))
     return _give(_core.predict(model.network._core, points, weights, inputs, _check.threads(threads)), out)
 
@@ -241,10 +241,7 @@ def _row(model: AnyModel) -> int:
 
 
 def _rows(model: AnyModel, theta: Any, name: str) -> FloatArray:
-    row = _row(model)
-    if isinstance(model, ReducedModel) and row == 1 and np.ndim(theta) == 1:
-        theta = np.reshape(theta, (-1, 1))
-    return _check.array(theta, name, shape=(None, row))
+    return as_points(theta, name, _row(model))
 
 
 def _measure(

@@ -198,6 +198,8 @@ def write_archive(
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a file name, got {_check.shown(path)}")
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path must be in a folder that exists, got {str(path)!r}")
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
@@ -215,9 +217,9 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
         with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = dict(file)
         info = json.loads(str(arrays.pop("info")))
-    except (ValueError, KeyError, EOFError, TypeError, AttributeError, BadZipFile) as error:
+    except (ValueError, KeyError, EOFError, TypeError, AttributeError, BadZipFile):
         # Not an archive, a damaged one, or somebody else's.
-        raise ValueError(f"path must be a file written by mfcore, got {str(path)!r}: {error}") from None
+        raise ValueError(f"path must be a file written by mfcore, got {str(path)!r}") from None
     return arrays, info
 
 

@@ -204,7 +204,11 @@ def test_predict_is_the_mean_of_the_neurons(problem):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda m, t: mf.V(m, t[:, 1:]), ValueError, r"theta must have shape \(any, 9\), got \(41, 8\)"),
+        (
+            lambda m, t: mf.V(m, t[:, 1:]),
+            ValueError,
+            r"theta must have shape \(N, 9\) or \(9,\), got \(41, 8\)",
+        ),
         (lambda m, t: mf.V(m, t * np.nan), ValueError, r"theta must be finite, got nan at \[0, 0\]"),
         (lambda m, t: mf.V(m, t * 1j), TypeError, r"theta must hold real numbers, got dtype complex128"),
         (lambda m, t: mf.V(m, t[:0]), ValueError, r"theta must not be empty, got shape \(0, 9\)"),
@@ -213,7 +217,11 @@ def test_predict_is_the_mean_of_the_neurons(problem):
         (lambda m, t: mf.V(m, t, threads=0), ValueError, r"threads must be >= 1, got 0"),
         (lambda m, t: mf.V(m, t, threads=5000), ValueError, r"threads must be <= 4096, got 5000"),
         (lambda m, t: mf.MonteCarlo(-5), ValueError, r"samples must be >= 1, got -5"),
-        (lambda m, t: mf.predict(m, t, np.ones((2, 3))), ValueError, r"X must have shape \(any, 7\)"),
+        (
+            lambda m, t: mf.predict(m, t, np.ones((2, 3))),
+            ValueError,
+            r"X must have shape \(N, 7\) or \(7,\), got \(2, 3\)",
+        ),
         (lambda m, t: mf.estimate(m, t, samples=0), ValueError, r"samples must be >= 1, got 0"),
     ],
 )

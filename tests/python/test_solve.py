@@ -65,6 +65,46 @@ def test_what_is_recorded_is_what_the_measure_says():
     assert np.array_equal(run.kept[0.0], model.init.sample(model.network, 6, 20, rng=0))
 
 
+def test_kept_measures_are_found_by_the_times_asked_for():
+    method = mf.SGD(neurons=2, step=1e-5)
+    run = mf.solve(model_of(), method, horizon=0.3, save_at=4, keep=[0.1, 0.3], rng=0)
+    assert list(run.kept) == [0.1, 0.3]  # although steps and save points are 0.30000000000000004
+    assert np.array_equal(run.kept[0.3], run.final)
+
+
+def test_coordinates_of_the_symmetry_are_recorded():
+    model = mf.Model(
+        data=mf.data.Staircase(6, [(0,), (0, 1)]),
+        network=mf.Network(mf.activations.relu),
+        init=mf.init.Radial(1.0),
+    )
+    run = mf.solve(model, mf.SGD(9, step=0.01, replicas=3), horizon=0.1, save_at=[0.1], risk=False, rng=0)
+    w = run.final
+    assert np.array_equal(run.observed["s2_mean"][0], w[..., 1].mean(axis=-1))
+    rest = np.linalg.norm(w[..., 2:], axis=-1)
+    np.testing.assert_allclose(run.observed["r_std"][0], rest.std(axis=-1), rtol=1e-13)
+
+
+def test_a_stationary_run_records_where_it_came_to_rest():
+    model = mf.Model(
+        data=mf.data.Linear(np.ones(2)),
+        network=mf.Network(mf.activations.linear),
+        init=mf.init.Points(np.zeros((1, 2))),
+    )
+    run = mf.solve(model, mf.GD(1, step=0.5, tolerance=1e-6), horizon=1e6, save_at=[0.0, 1e6], rng=0)
+    assert run.status == "stationary"
+    assert run.t[-1] == run.meta["t"] < 100
+    assert run.risk[-1] < 1e-10
+    with pytest.raises(ValueError, match="neurons must be 1, the number of given points, got 2"):
+        mf.solve(model, mf.GD(2, step=0.5), horizon=1.0)
+
+
+def test_names_that_are_recorded_anyway_are_refused():
+    for name in ("t", "risk", "norm_mean"):
+        with pytest.raises(ValueError, match=f"observe must not use names .* got '{name}'"):
+            mf.solve(model_of(), METHOD, horizon=1.0, observe={name: np.mean})
+
+
 def test_risks_are_exact_where_that_is_quick_and_can_be_left_out():
     relu = model_of().replace(network=mf.Network(mf.activations.relu), init=mf.init.Gaussian(std=0.5))
     run = mf.solve(relu, METHOD, horizon=0.1, save_at=2, rng=0, keep="all")

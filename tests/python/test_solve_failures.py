@@ -216,7 +216,7 @@ def test_steps_must_fit_the_horizon(method, horizon, message):
             "schedule must return one",
         ),
         ({"method": mf.SGD(5, 0.1, schedule=lambda s: s[:3] + 1)}, ValueError, "schedule must return one"),
-        ({"checkpoint": 3}, TypeError, "path must be a file name, got 3"),
+        ({"checkpoint": 3}, TypeError, "checkpoint must be a file name, got 3"),
     ],
 )
 def test_nonsense_names_argument_rule_and_value(options, error, message):

@@ -156,7 +156,7 @@ class _Clock:
         while not enough():
             first = (len(self._times) - 1) * _CHUNK
             self._times = np.append(self._times, self._times[-1] + self.sizes(first, _CHUNK).sum())
-            if time.monotonic() - started > 60:
+            if time.monotonic() - started > 10:
                 raise ValueError(
                     f"schedule must let the clock reach the horizon, got t = {self._times[-1]:g} "
                     f"after {first} steps"
