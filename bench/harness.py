@@ -15,6 +15,7 @@ import numpy as np
 from mfcore import _check, _core
 
 MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow")
+PAUSE = 0.05  # seconds in which the idle threads of the contender before stop spinning
 AGREEMENT = 1e-10  # what a case that measures agreement itself must reach
 
 
@@ -61,17 +62,19 @@ def installed(*names: str) -> list[str]:
 
 
 def measure(case: Case, repeats: int) -> list[Row]:
-    """Agreement first; then interleaved runs, so that a busy moment hurts everybody; the shortest counts."""
+    """Agreement first; then runs in turns, so that a busy moment hurts everybody; the shortest counts."""
     results = {name: run() for name, run in case.contenders.items()}  # also warms up compilers and pools
     ours = results["mfcore"]
     agreement = case.agreement or {name: _difference(ours, r, case.tolerance) for name, r in results.items()}
     best = dict.fromkeys(case.contenders, float("inf"))
     for _ in range(repeats):
         for name, run in case.contenders.items():
-            start = time.perf_counter()
-            run()
-            elapsed = time.perf_counter() - start
-            best[name] = min(best[name], elapsed / case.units.get(name, 1))
+            time.sleep(PAUSE)
+            for _ in range(3):
+                start = time.perf_counter()
+                run()
+                elapsed = time.perf_counter() - start
+                best[name] = min(best[name], elapsed / case.units.get(name, 1))
     rows = []
     for name, seconds in best.items():
         ratio, bar = seconds / best["mfcore"], case.bars.get(name)
@@ -144,7 +147,7 @@ def main(*, quick: bool = False, json: str | None = None, cases: list[str] | Non
             for case in build(quick):
                 if quick:
                     case.bars, case.peak_bar = {}, None
-                measured = measure(case, repeats=2 if quick else 15)
+                measured = measure(case, repeats=1 if quick else 7)
                 print(table(measured).partition("\n")[2], flush=True)
                 rows += measured
     if json:

@@ -10,10 +10,10 @@
 namespace mfcore {
 namespace {
 
-/// Samples in memory at a time: whole blocks, at most about 16 MB of activations and of inputs unless one
-/// block is more.
+/// Samples in memory at a time: whole blocks, at most about 2.5 MB of activations and of inputs unless one
+/// block is more. (More would leave the caches, and fresh memory costs as much as a product.)
 Index chunk_length(Index requested, Index block, Index neurons, Index d, Index samples) {
-    const Index affordable = requested > 0 ? requested : std::max<Index>(1, 2'000'000 / std::max(neurons, d));
+    const Index affordable = requested > 0 ? requested : std::max<Index>(1, 300'000 / std::max(neurons, d));
     return std::min((affordable + block - 1) / block * block, (samples + block - 1) / block * block);
 }
 
@@ -46,15 +46,19 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
                 linear.add(t, block, batch, y, value, slopes,
                            scratch.data() + (gradient ? t * kWidth * d : 0));
         });
-        for_blocks(pairs.groups(), 1, threads,
-                   [&](Index g, Index, Index) { pairs.add(g, s.data(), s.data(), stride, blocks); });
+        for_tasks(pairs.groups(), threads,
+                  [&](Index g) { pairs.add(g, s.data(), s.data(), stride, blocks); });
     };
     const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
+    if (done == 0) return 0;
+    linear.finish(used_blocks, done);
+    for_blocks(pairs.moments().size(), 1 << 14, threads,
+               [&](Index, Index begin, Index end) { pairs.moments().finish(begin, end, used_blocks, done); });
 
     const double* a = tiles.a(0);
     const auto put = [&](double* mean, double* error, Index at, const Moments& m, Index from, double factor) {
         mean[at] = factor * m.mean(from);
-        if (error) error[at] = std::abs(factor) * m.error(from, used_blocks, done);
+        if (error) error[at] = std::abs(factor) * m.error(from);
     };
     for (Index i = 0; i < n; ++i) {
         if (out.V) put(out.V, out.V_error, i, linear.value(), i, a[i]);
@@ -104,11 +108,11 @@ Index interaction_of(const Network& network, ConstMat theta, ConstMat other, con
             else
                 others.activate(network.activation, u, batch, s_other.data() + u * stride, nullptr);
         });
-        for_blocks(pairs.groups(), 1, threads, [&](Index g, Index, Index) {
-            pairs.add(g, s.data(), same ? s.data() : s_other.data(), stride, blocks);
-        });
+        for_tasks(pairs.groups(), threads,
+                  [&](Index g) { pairs.add(g, s.data(), same ? s.data() : s_other.data(), stride, blocks); });
     };
     const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
+    if (done == 0) return 0;
     const NeuronTiles<double, R>& columns = same ? tiles : others;
     for (Index i = 0; i < out.rows; ++i)
         for (Index j = 0; j < out.cols; ++j) {

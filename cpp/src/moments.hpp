@@ -5,6 +5,7 @@
 // entry.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "base/neurons.hpp"
@@ -40,27 +41,41 @@ inline std::vector<SampleBlock> blocks_of(Index first, Index count, Index length
     return blocks;
 }
 
-/// Arrays of means and, if errors are wanted, of squared deviations, updated vector by vector.
+/// Arrays of means and, if errors are wanted, of squared deviations, updated vector by vector. The first
+/// block writes without reading, so that the memory is fresh until the threads that use it touch it.
 class Moments {
 public:
-    Moments(Index size, bool errors) : mean_(size), spread_(errors ? size : 0) {}
+    Moments(Index size, bool errors)
+        : size_(size),
+          mean_(std::make_unique_for_overwrite<double[]>(size)),
+          spread_(errors ? std::make_unique_for_overwrite<double[]>(size) : nullptr) {}
 
     /// block_mean = sums * scale.
     void update(Index at, simd::Vec<double> sums, double scale, const BlockWeight& w) {
+        if (w.spread == 0) {  // nothing before
+            simd::store(&mean_[at], sums * scale);
+            if (spread_) simd::store(&spread_[at], simd::Vec<double>{});
+            return;
+        }
         const simd::Vec<double> mean = simd::load(&mean_[at]);
         const simd::Vec<double> delta = sums * scale - mean;
         simd::store(&mean_[at], mean + delta * w.share);
-        if (!spread_.empty()) simd::store(&spread_[at], simd::load(&spread_[at]) + delta * delta * w.spread);
+        if (spread_) simd::store(&spread_[at], simd::load(&spread_[at]) + delta * delta * w.spread);
+    }
+    Index size() const { return size_; }
+    /// Turn the deviations of entries [begin, end) into standard errors of the mean, once all `blocks` blocks
+    /// with `samples` samples in all have been added.
+    void finish(Index begin, Index end, Index blocks, Index samples) {
+        const double scale = 1 / (static_cast<double>(blocks - 1) * static_cast<double>(samples));
+        for (Index k = begin; k < end; ++k)
+            spread_[k] = blocks < 2 ? INFINITY : std::sqrt(spread_[k] * scale);
     }
     double mean(Index at) const { return mean_[at]; }
-    /// Standard error of the mean from `blocks` block means over `samples` samples.
-    double error(Index at, Index blocks, Index samples) const {
-        if (blocks < 2) return INFINITY;
-        return std::sqrt(spread_[at] / (static_cast<double>(blocks - 1) * static_cast<double>(samples)));
-    }
+    double error(Index at) const { return spread_[at]; }
 
 private:
-    std::vector<double> mean_, spread_;
+    Index size_;
+    std::unique_ptr<double[]> mean_, spread_;
 };
 
 /// Means of s_i s'_j for all pairs of tiles of two sets of neurons, or for j <= i of one set (symmetric).
@@ -94,6 +109,7 @@ public:
         return offset(i / kWidth, j / kWidth) + (j % kWidth) * kWidth + i % kWidth;
     }
     const Moments& moments() const { return moments_; }
+    Moments& moments() { return moments_; }
 
 private:
     struct Group {
@@ -164,6 +180,9 @@ public:
     const Moments& value() const { return value_; }
     const Moments& slope() const { return slope_; }
     const Moments& x() const { return x_; }
+    void finish(Index blocks, Index samples) {
+        for (Moments* m : {&value_, &slope_, &x_}) m->finish(0, m->size(), blocks, samples);
+    }
     Index x_at(Index i, Index j) const { return ((i / kWidth) * d_ + j) * kWidth + i % kWidth; }
 
 private:

@@ -62,7 +62,7 @@ def estimate(
         rng: None, int, SeedSequence or Generator.
         interactions: Estimate U, too (N² numbers, twice).
         gradient: Estimate ∇V, too.
-        chunk: Samples held in memory at a time; default about 16 MB of activations.
+        chunk: Samples held in memory at a time; default about 2.5 MB of activations.
         threads: Threads to use; default `OMP_NUM_THREADS`, else the cores.
 
     Returns:

@@ -54,6 +54,20 @@ void for_blocks(Index n, Index block_size, int threads, Body&& body) {
     keeper.rethrow();
 }
 
+/// Call body(task) for tasks 0 .. n-1 of unequal cost, handed out in order as threads become free.
+template <class Body>
+void for_tasks(Index n, int threads, Body&& body) {
+    const int team = static_cast<int>(std::min<Index>(resolve_threads(threads), n));
+    if (team <= 1) {
+        for (Index k = 0; k < n; ++k) body(k);
+        return;
+    }
+    ErrorKeeper keeper;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team)
+    for (Index k = 0; k < n; ++k) keeper.guard([&] { body(k); });
+    keeper.rethrow();
+}
+
 /// Run body(rank, size) on a team of up to `wanted` threads in one parallel region, `size` being how many
 /// there are: for loops that meet at barriers of their own (base/barrier.hpp). body must not throw: the
 /// others would wait for ever.
