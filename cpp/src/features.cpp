@@ -60,9 +60,7 @@ void weigh(Index rows, const double* value, const double* masses, double* partia
     for (Index q = 0; q < rows; ++q) {
         simd::Vec<double> sum{};
         for (int r = 0; r < R; ++r) sum += m[r] * simd::load(value + (q * R + r) * lanes);
-        double total = 0;
-        for (Index l = 0; l < lanes; ++l) total += sum[l];
-        partial[q] = total;
+        partial[q] = simd::sum<double>(sum);
     }
 }
 

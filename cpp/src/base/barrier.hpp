@@ -2,6 +2,7 @@
 // A barrier for teams that meet every microsecond, at which every member hands numbers to all others. Members
 // spin; after a while they yield, so that more threads than cores are slow but not stuck.
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -18,20 +19,21 @@ class Exchange {
 public:
     /// Each of at most `members` hands over up to `capacity` numbers per meeting.
     Exchange(int members, Index capacity)
-        : capacity_((capacity + 2 * kPad - 1) / kPad * kPad),
-          slots_(members),
-          values_(2 * capacity_ * members) {}
+        : lines_(1 + static_cast<Index>(sizeof(std::uint64_t) + capacity * sizeof(T)) / kLine),
+          met_(members),
+          memory_(2 * lines_ * members) {}
 
     /// Where member `rank` writes its numbers of the next meeting. Two meetings alternate between two
     /// buffers: a member may be at most one meeting ahead of the slowest reader.
-    T* mine(int rank) { return buffer(rank, slots_[rank].count.load(std::memory_order_relaxed) + 1); }
+    T* mine(int rank) { return numbers(rank, met_[rank].count + 1); }
 
     /// Publish them and wait for everybody's; `size` members take part.
     void meet(int rank, int size) {
-        const std::uint64_t meeting = slots_[rank].count.load(std::memory_order_relaxed) + 1;
-        slots_[rank].count.store(meeting, std::memory_order_release);
+        const std::uint64_t meeting = ++met_[rank].count;
+        mark(rank, meeting).store(meeting, std::memory_order_release);
         for (int other = 0; other < size; ++other) {
-            for (int spins = 0; slots_[other].count.load(std::memory_order_acquire) < meeting;) {
+            auto there = mark(other, meeting);
+            for (int spins = 0; there.load(std::memory_order_acquire) < meeting;) {
                 if (spins < 2000) {
                     ++spins;
                     pause();
@@ -43,16 +45,28 @@ public:
     }
 
     /// What member `other` handed over at the meeting `rank` just left.
-    const T* of(int rank, int other) {
-        return buffer(other, slots_[rank].count.load(std::memory_order_relaxed));
-    }
+    const T* of(int rank, int other) { return numbers(other, met_[rank].count); }
 
 private:
-    struct alignas(64) Slot {
-        std::atomic<std::uint64_t> count{0};
+    // A buffer is the number of its meeting and then the numbers handed over: up to seven doubles travel
+    // between the cores in the one cache line that is waited for.
+    static constexpr Index kLine = 64;
+    struct alignas(kLine) Line {
+        std::byte bytes[kLine] = {};
     };
-    T* buffer(int rank, std::uint64_t meeting) {
-        return values_.data() + (2 * static_cast<Index>(rank) + static_cast<Index>(meeting % 2)) * capacity_;
+    struct alignas(kLine) Count {
+        std::uint64_t count = 0;  // meetings of this member
+    };
+
+    std::byte* buffer(int rank, std::uint64_t meeting) {
+        const Index at = 2 * static_cast<Index>(rank) + static_cast<Index>(meeting % 2);
+        return memory_[at * lines_].bytes;
+    }
+    std::atomic_ref<std::uint64_t> mark(int rank, std::uint64_t meeting) {
+        return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(buffer(rank, meeting)));
+    }
+    T* numbers(int rank, std::uint64_t meeting) {
+        return reinterpret_cast<T*>(buffer(rank, meeting) + sizeof(std::uint64_t));
     }
     static void pause() {
 #if defined(__x86_64__)
@@ -60,11 +74,9 @@ private:
 #endif
     }
 
-    static constexpr Index kPad = 128 / sizeof(T);  // at least as much is left free between buffers: nobody
-                                                    // writes to a cache line that others read
-    Index capacity_;
-    std::vector<Slot> slots_;
-    std::vector<T> values_;
+    Index lines_;
+    std::vector<Count> met_;
+    std::vector<Line> memory_;
 };
 
 }  // namespace mfcore

@@ -46,8 +46,7 @@ void gram(MatView<const T> x, Index first, Index last, T* at, Index stride) {
                         sum[i][c] += simd::load(left[i] + j) * simd::load(right[c] + j);
             for (Index i = 0; i < kSide && k + i < x.rows; ++i) {
                 for (Index c = 0; c < kSide && l + c < last; ++c) {
-                    T total = 0;
-                    for (Index lane = 0; lane < lanes; ++lane) total += sum[i][c][lane];
+                    T total = simd::sum<T>(sum[i][c]);
                     for (Index j = whole; j < x.cols; ++j) total += left[i][j] * right[c][j];
                     at[(k + i) * stride + l + c] = total;
                 }

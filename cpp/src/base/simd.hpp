@@ -4,6 +4,7 @@
 // operation.
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "mfcore/views.hpp"
 
@@ -65,6 +66,24 @@ inline To bits(From v) {
     To out;
     std::memcpy(&out, &v, sizeof out);
     return out;
+}
+
+/// Sum of the lanes, halves onto halves: a chain of additions would wait for each.
+template <class V>
+inline auto sum_of_lanes(V v) {
+    constexpr std::size_t lanes = sizeof(V) / sizeof(v[0]);
+    if constexpr (lanes == 1) {
+        return v[0];
+    } else {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return sum_of_lanes(__builtin_shufflevector(v, v, I...) +
+                                __builtin_shufflevector(v, v, (I + lanes / 2)...));
+        }(std::make_index_sequence<lanes / 2>{});
+    }
+}
+template <class T>
+inline T sum(Vec<T> v) {
+    return sum_of_lanes(v);
 }
 
 }  // namespace mfcore::simd

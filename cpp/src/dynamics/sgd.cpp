@@ -15,7 +15,7 @@ namespace {
 /// one; in few dimensions there is little to amortise.
 Index choose_steps(const Network& network, const SgdParams& params, Index d) {
     if (network.sphere) return 1;  // the projection needs every |w|
-    Index samples = params.block > 0 ? params.block : d > 32 ? 32 : 8;
+    Index samples = params.block > 0 ? params.block : d > 32 ? 32 : d > 4 ? 8 : 4;
     if (params.temperature > 0) {
         // Draws per neuron and step: samples + d / samples, least at sqrt(d); directly: d. And the basis of
         // the samples needs at most d of them.
@@ -92,8 +92,9 @@ private:
         held_ = blocks;
     }
 
-    /// Predictions are summed by groups of tiles, whatever the team.
-    Index groups() const { return std::min<Index>(state_.tiles(), 16); }
+    /// Predictions are summed by groups of tiles, whatever the team. Few of them: what a thread hands over at
+    /// every step should fit in a cache line. Wide networks have time for more, and use for more threads.
+    Index groups() const { return std::min<Index>(state_.tiles(), state_.tiles() > 128 ? 32 : 8); }
 
     /// A step is about 4 d operations and an activation per neuron and sample; a share below a microsecond is
     /// not worth the meetings at every step.

@@ -67,9 +67,14 @@ public:
           a_(stride_),
           b_(stride_),
           error_(params.batch),
+          inverse_count_(T(1) / static_cast<T>(tiles.count())),
+          inverse_batch_(T(1) / static_cast<T>(params.batch)),
           decay_(shared.rows / params.batch),
           noise_(network, params, seed, tiles, tile0_, tile1_, shared.rows) {
-        for (int r = 0; r < size; ++r) owner_.resize((r + 1) * shared.groups / size, r);
+        for (int r = 0; r < size; ++r)
+            for (Index g = r * shared.groups / size; g < (r + 1) * shared.groups / size; ++g)
+                sources_.push_back({r, (g - r * shared.groups / size) * params.batch});
+        for (Index g = group0_; g <= group1_; ++g) bounds_.push_back((first_tile(g) - tile0_) * kWidth);
     }
 
     /// Advance this thread's tiles of `state` by block.steps steps. Returns the first step with a prediction
@@ -131,6 +136,7 @@ private:
     /// Pre-activations of a group of samples from all earlier groups, a matrix product that keeps them in
     /// registers.
     void mix_earlier(Index first, Index last) {
+        if (first == 0 && decay_.none()) return;
         for (Index t = 0; t < tile1_ - tile0_; ++t) {
             tiles::for_columns(last - first, [&](Index column, auto width) {
                 constexpr int C = width();
@@ -187,15 +193,14 @@ private:
             finish_z(l, group * batch, l0, projected);
             T* const value = z_.data() + l * stride_;  // the value takes the place of z, the slope that of c
             evaluate<T>(network_.activation, stride_, value, value, c_.data() + l * stride_, nullptr);
-            for (Index g = group0_; g < group1_; ++g) mine[g * batch + i] = weigh(g, value);
+            for (Index g = group0_; g < group1_; ++g) mine[(g - group0_) * batch + i] = weigh(g, value);
         }
         shared_.exchange.meet(rank_, size_);
         bool finite = true;
         for (Index i = 0; i < batch; ++i) {
             T f = 0;
-            for (Index g = 0; g < shared_.groups; ++g)
-                f += shared_.exchange.of(rank_, owner_[g])[g * batch + i];
-            error_[i] = (block.y[l0 + i] - f / static_cast<T>(count_)) / static_cast<T>(batch);
+            for (const auto [owner, at] : sources_) f += shared_.exchange.of(rank_, owner)[at + i];
+            error_[i] = (block.y[l0 + i] - f * inverse_count_) * inverse_batch_;
             finite = finite && std::isfinite(error_[i]);
         }
         if (!finite) return false;
@@ -235,12 +240,10 @@ private:
     /// sum of a_i value_i over the neurons of group g.
     T weigh(Index g, const T* value) const {
         constexpr Index lanes = simd::kLanes<T>;
-        const Index begin = (first_tile(g) - tile0_) * kWidth, end = (first_tile(g + 1) - tile0_) * kWidth;
         simd::Vec<T> sum{};
-        for (Index i = begin; i < end; i += lanes) sum += simd::load(a_.data() + i) * simd::load(value + i);
-        T total = 0;
-        for (Index lane = 0; lane < lanes; ++lane) total += sum[lane];
-        return total;
+        for (Index i = bounds_[g - group0_]; i < bounds_[g - group0_ + 1]; i += lanes)
+            sum += simd::load(a_.data() + i) * simd::load(value + i);
+        return simd::sum<T>(sum);
     }
 
     void normalise(T* w, Index neurons) const {
@@ -259,7 +262,13 @@ private:
     int rank_, size_;
     Index group0_, group1_, tiles_, tile0_, tile1_, stride_, count_, d_;
     std::vector<T> z_, c_, a_, b_, error_;
-    std::vector<int> owner_;
+    struct Source {
+        int owner;
+        Index at;
+    };
+    T inverse_count_, inverse_batch_;
+    std::vector<Index> bounds_;    // of this thread's groups, in numbers of its slab
+    std::vector<Source> sources_;  // of the groups' shares of a prediction: whose, and where it puts them
     Decay decay_;
     Noise<T, R> noise_;
 };
