@@ -26,13 +26,16 @@ def numpy_run(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> np.ndarr
 
 
 def contenders(threads: int) -> dict[str, Run]:
-    """NumPy and what else is installed, set to this many threads, compiled and warm."""
+    """NumPy and what else is installed; numba on one thread and, where it may, on several ("numba par")."""
     runs: dict[str, Run] = {"numpy": numpy_run}
     builders = {"numba": _numba, "jax": _jax, "torch": _torch}
-    return runs | {name: builders[name](threads) for name in installed(*builders)}
+    runs |= {name: builders[name]() for name in installed(*builders)}
+    if threads > 1 and "numba" in runs:
+        runs["numba par"] = _numba(threads)
+    return runs
 
 
-def _numba(threads: int) -> Run:
+def _numba(threads: int = 1) -> Run:
     import numba
 
     @numba.njit(fastmath=True, parallel=threads > 1)
@@ -63,7 +66,7 @@ def _numba(threads: int) -> Run:
     return run
 
 
-def _jax(threads: int) -> Run:
+def _jax() -> Run:
     import jax
     import jax.numpy as jnp
 
@@ -83,7 +86,7 @@ def _jax(threads: int) -> Run:
     return lambda W, X, y, h: scan(W, X, y, h).block_until_ready()
 
 
-def _torch(threads: int) -> Run:
+def _torch() -> Run:
     import torch
 
     def run(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> Any:

@@ -12,8 +12,8 @@
 
 namespace mfcore {
 
-/// At least 32 blocks for a useful error, at most 512 samples each so that a block of a tile stays in cache.
-inline Index block_length(Index samples) { return std::clamp<Index>((samples + 31) / 32, 1, 512); }
+/// At least 20 blocks for a useful error, at most 512 samples each so that a block of a tile stays in cache.
+inline Index block_length(Index samples) { return std::clamp<Index>((samples + 19) / 20, 1, 512); }
 
 /// How one more block mean enters a running mean and its sum of squared deviations (Welford, weighted by
 /// length).

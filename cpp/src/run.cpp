@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <sstream>
 
 #include "base/simd.hpp"
@@ -27,17 +28,28 @@ void watch_for_forks() {
 #endif
 }
 
+/// OMP_NUM_THREADS (of a list, its first entry), else the cores this process may use. Not what OpenMP would
+/// use now: any library that shares its runtime may have changed that for itself.
+int default_threads() {
+#ifdef _OPENMP
+    if (const char* const wanted = std::getenv("OMP_NUM_THREADS")) {
+        const long threads = std::strtol(wanted, nullptr, 10);
+        if (threads > 0 && threads <= 4096) return static_cast<int>(threads);
+    }
+    return std::max(1, omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
 }  // namespace
 
 int resolve_threads(int requested) {
     watch_for_forks();
     if (forked_child) return 1;
     if (requested > 0) return requested;
-#ifdef _OPENMP
-    return std::max(1, omp_get_max_threads());
-#else
-    return 1;
-#endif
+    static const int threads = default_threads();
+    return threads;
 }
 
 BuildInfo build_info() {

@@ -22,7 +22,7 @@ class Estimate:
         U: E[σ*(x; θ_i) σ*(x; θ_j)], shape (N, N), exactly symmetric.
         grad_V: ∇V(θ_i) with respect to every entry of the row, shape (N, D); None unless asked for.
         V_error, U_error, grad_V_error: Standard errors, from the spread of the means of blocks of samples
-            (32 blocks or more); infinite for a single sample.
+            (20 blocks or more); infinite for a single sample.
         samples: Samples used. Fewer than asked for after Ctrl-C.
         status: ``"completed"`` or ``"interrupted"``.
     """

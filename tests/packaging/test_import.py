@@ -98,3 +98,16 @@ assert np.array_equal(work(), parent)
 def test_two_levels_never_share_a_process(python):
     done = python("import sys; from mfcore import _core; print(*sys.modules)")
     assert sum(name.startswith("mfcore._core_") for name in done.stdout.split()) == 1
+
+
+def test_the_default_number_of_threads_is_the_environments_whatever_others_do(python):
+    code = """
+import mfcore as mf
+from threadpoolctl import threadpool_limits
+from mfcore import _core
+with threadpool_limits(1):  # as libraries that share the OpenMP runtime do
+    print(_core.resolve_threads(), _core.resolve_threads(5))
+"""
+    for wanted, default in (("3", "3"), ("2,1", "2")):
+        done = python(code, OMP_NUM_THREADS=wanted)
+        assert done.stdout.split() == [default, "5"], done.stderr

@@ -12,7 +12,7 @@
 namespace mfcore {
 
 struct RunOptions {
-    int threads = 0;           ///< 0: what OpenMP would use now
+    int threads = 0;           ///< 0: OMP_NUM_THREADS, else the cores
     StopPredicate wants_stop;  ///< asked between chunks of samples; may be empty
 };
 

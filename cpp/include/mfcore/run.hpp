@@ -6,8 +6,8 @@
 
 namespace mfcore {
 
-/// Threads for a request: `requested` if > 0, otherwise what OpenMP would use now (OMP_NUM_THREADS, else the
-/// cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
+/// Threads for a request: `requested` if > 0, otherwise the default (OMP_NUM_THREADS at the first call, else
+/// the cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
 int resolve_threads(int requested);
 
 /// Asked between steps, on the calling thread and outside parallel regions; true means "stop and return what
