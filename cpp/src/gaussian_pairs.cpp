@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/parallel.hpp"
+#include "base/tiles.hpp"
 #include "mfcore/errors.hpp"
 #include "mfcore/gaussian.hpp"
 
@@ -15,10 +16,8 @@ namespace mfcore {
 namespace {
 
 using Kind = Activation::Kind;
-using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Rows = Eigen::Map<const RowMatrix>;
 
-constexpr Index kTileRows = 64, kTileCols = 256;  // a tile and its kernel rows stay in the second cache
+constexpr Index kTileRows = 64, kTileCols = 240;  // a tile and its kernel rows stay in the second cache
 
 Index whole_packs(Index n) { return (n + kPack - 1) / kPack * kPack; }
 std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
@@ -60,18 +59,65 @@ void check(const Side& first, const Side& second) {
     require(first.d == second.d, "other", "must have as many inputs as theta", second.d);
 }
 
-/// q(r, c) = <w_{i+r}, w'_{j+c}>; columns beyond the last neuron are zero.
-void gram_tile(const Side& first, const Side& second, Index i, Index rows, Index j, Index cols,
-               RowMatrix& q) {
-    const Index d = first.d;
-    q.rightCols(q.cols() - cols).setZero();
-    q.topLeftCorner(rows, cols).noalias() =
-        Rows(first.w.data() + i * d, rows, d) * Rows(second.w.data() + j * d, cols, d).transpose();
-}
+/// The second neurons as the matrix products want them, see base/tiles.hpp.
+class Columns {
+public:
+    static constexpr Index kLanes = simd::kLanes<double>, kWidth = 3 * kLanes;
+    static_assert(kTileCols % kWidth == 0, "tiles of pairs are whole tiles of neurons");
+
+    explicit Columns(const Side& side)
+        : d_(side.d),
+          stride_((side.d + kLanes - 1) / kLanes * kLanes),
+          tiles_(to_size((side.n + kWidth - 1) / kWidth * kWidth * d_)),
+          rows_(to_size(side.n * stride_)) {
+        for (Index i = 0; i < side.n; ++i)
+            for (Index k = 0; k < d_; ++k) {
+                const double x = side.w[to_size(i * d_ + k)];
+                tiles_[to_size((i / kWidth * d_ + k) * kWidth + i % kWidth)] = x;
+                rows_[to_size(i * stride_ + k)] = x;
+            }
+    }
+    Index stride() const { return stride_; }
+
+    /// q(r, c) = <w_{i+r}, w'_{j+c}>; columns beyond the last neuron are zero or left alone.
+    void gram(const Side& first, Index i, Index rows, Index j, Index cols, double* q) const {
+        const ConstMat w(first.w.data() + i * d_, rows, d_);
+        for (Index c = 0; c < cols; c += kWidth)
+            tiles::forward<double, 3>(w, tiles_.data() + (j + c) * d_, nullptr, q + c, kTileCols);
+    }
+
+    /// pull(r, :) += sum_c k(r, c) w'_{j+c}, rows of pull and of k at strides stride() and kTileCols.
+    void add_pull(Index rows, Index j, Index cols, const double* k, double* pull) const {
+        Index v = 0;
+        for (; v + kWidth <= stride_; v += kWidth) add_pull_of<3>(rows, j, cols, k, pull, v);
+        if (v + 2 * kLanes <= stride_) add_pull_of<2>(rows, j, cols, k, pull, v), v += 2 * kLanes;
+        if (v < stride_) add_pull_of<1>(rows, j, cols, k, pull, v);
+    }
+
+private:
+    /// Coordinates v .. v + R vectors of it.
+    template <int R>
+    void add_pull_of(Index rows, Index j, Index cols, const double* k, double* pull, Index v) const {
+        tiles::for_columns(rows, [&](Index r, auto count) {
+            constexpr int C = count();
+            simd::Vec<double> acc[C][R];
+            double* const to = pull + r * stride_ + v;
+            for (int c = 0; c < C; ++c)
+                for (int s = 0; s < R; ++s) acc[c][s] = simd::load(to + c * stride_ + s * kLanes);
+            tiles::accumulate<double, R, C, false>(cols, rows_.data() + j * stride_ + v, stride_,
+                                                   k + r * kTileCols, 1, kTileCols, acc);
+            for (int c = 0; c < C; ++c)
+                for (int s = 0; s < R; ++s) simd::store(to + c * stride_ + s * kLanes, acc[c][s]);
+        });
+    }
+
+    Index d_, stride_;
+    std::vector<double> tiles_, rows_;
+};
 
 /// Buffers of one block of rows.
 struct Tile {
-    RowMatrix q{kTileRows, kTileCols}, k11{kTileRows, kTileCols};
+    std::vector<double> q = std::vector<double>(kTileRows * kTileCols), k11 = q;
     Eigen::ArrayXd c{kTileCols}, k00{kTileCols}, k10{kTileCols}, k20{kTileCols};
 };
 
@@ -118,13 +164,14 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
     const Side first(network, theta, "theta"), second(other_network, other, "other");
     check(first, second);
     const PairKernelPtr kernel = make_kernel(first, second);
+    const Columns columns(second);
     for_blocks(first.n, kTileRows, threads_for(work(first, second), threads), [&](Index, Index i, Index end) {
         Tile tile;
         for (Index j = 0; j < second.n; j += kTileCols) {
             const Index cols = std::min(kTileCols, second.n - j);
-            gram_tile(first, second, i, end - i, j, cols, tile.q);
+            columns.gram(first, i, end - i, j, cols, tile.q.data());
             for (Index r = 0; r < end - i; ++r) {
-                kernel->row(i + r, j, whole_packs(cols), tile.q.row(r).data(),
+                kernel->row(i + r, j, whole_packs(cols), tile.q.data() + r * kTileCols,
                             {tile.k00.data(), nullptr, nullptr, nullptr});
                 const double a = first.a[to_size(i + r)];
                 double* row = U.row(i + r) + j;
@@ -141,30 +188,30 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
     const Side first(network, theta, "theta"), second(other_network, other, "other");
     check(first, second);
     const PairKernelPtr kernel = make_kernel(first, second);
+    const Columns columns(second);
     const Index d = first.d;
     for_blocks(first.n, kTileRows, threads_for(work(first, second), threads), [&](Index, Index i, Index end) {
         const Index rows = end - i;
         Tile tile;
         Eigen::ArrayXd sum00 = Eigen::ArrayXd::Zero(rows), sum10 = sum00, sum20 = sum00;
-        RowMatrix pull = RowMatrix::Zero(grad ? rows : 0, d);  // sum_j c_j K11 w'_j
+        std::vector<double> pull(to_size(grad ? rows * columns.stride() : 0));  // sum_j c_j K11 w'_j
         for (Index j = 0; j < second.n; j += kTileCols) {
             const Index cols = std::min(kTileCols, second.n - j), padded = whole_packs(cols);
-            gram_tile(first, second, i, rows, j, cols, tile.q);
+            columns.gram(first, i, rows, j, cols, tile.q.data());
             tile.c.setZero();
             for (Index c = 0; c < cols; ++c) tile.c[c] = weights[j + c] * second.a[to_size(j + c)];
             const auto c = tile.c.head(padded);
             for (Index r = 0; r < rows; ++r) {
-                double* k11 = grad ? tile.k11.row(r).data() : nullptr;
-                kernel->row(i + r, j, padded, tile.q.row(r).data(),
+                double* k11 = grad ? tile.k11.data() + r * kTileCols : nullptr;
+                kernel->row(i + r, j, padded, tile.q.data() + r * kTileCols,
                             {tile.k00.data(), tile.k10.data(), tile.k20.data(), k11});
                 sum00[r] += (c * tile.k00.head(padded)).sum();
                 if (!grad) continue;
                 if (first.has_b) sum10[r] += (c * tile.k10.head(padded)).sum();
                 sum20[r] += (c * tile.k20.head(padded)).sum();
-                tile.k11.row(r).head(padded).array() *= c.transpose();
+                Eigen::Map<Eigen::ArrayXd>(k11, padded) *= c;
             }
-            if (grad)
-                pull.noalias() += tile.k11.topLeftCorner(rows, cols) * Rows(second.w.data() + j * d, cols, d);
+            if (grad) columns.add_pull(rows, j, cols, tile.k11.data(), pull.data());
         }
         for (Index r = 0; r < rows; ++r) {
             const auto at = to_size(i + r);
@@ -176,7 +223,8 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
             if (first.has_b) out[network.b_at()] = a * sum10[r];
             const double along = sum20[r] * first.inverse_R[at];
             for (Index k = 0; k < d; ++k)
-                out[network.w_at() + k] = a * (along * first.w[to_size((i + r) * d + k)] + pull(r, k));
+                out[network.w_at() + k] =
+                    a * (along * first.w[to_size((i + r) * d + k)] + pull[to_size(r * columns.stride() + k)]);
         }
     });
 }

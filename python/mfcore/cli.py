@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         "bench",
         parents=[common],
         help="speed against other implementations, after checking that they agree",
-        epilog="examples:\n  mfcore bench --quick\n  mfcore bench --case sgd --case psi --json out.json",
+        epilog="examples:\n  mfcore bench --quick\n  mfcore bench --case sgd --case gradient --json out.json",
         formatter_class=plain,
     )
     bench.add_argument("--quick", action="store_true", help="small sizes only")
