@@ -136,7 +136,7 @@ private:
     /// Pre-activations of a group of samples from all earlier groups, a matrix product that keeps them in
     /// registers.
     void mix_earlier(Index first, Index last) {
-        if (first == 0 && decay_.none()) return;
+        if (shared_.rows <= params_.batch || (first == 0 && decay_.none())) return;  // none, and no decay
         for (Index t = 0; t < tile1_ - tile0_; ++t) {
             tiles::for_columns(last - first, [&](Index column, auto width) {
                 constexpr int C = width();
