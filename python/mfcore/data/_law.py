@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from .._rng import seed_of
 from ..network import Network
 
 
-class DataLaw:
+class DataLaw(ABC):
     """A law P(x, y) of inputs x in R^d and labels y in R. Base class of all laws; not made by itself.
 
     Two laws are equal when they are of one class with equal arguments.
@@ -114,8 +115,9 @@ class DataLaw:
         """The law as a Gaussian mixture with known labels, or None."""
         return None
 
+    @abstractmethod
     def _make_sampler(self, d: int) -> _core.Sampler:
-        raise NotImplementedError
+        """The compiled law for inputs in R^d."""
 
     def _finite_dimension(self) -> int:
         if math.isinf(self.d):
