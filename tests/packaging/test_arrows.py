@@ -10,7 +10,7 @@ CPP = [
     "base/simd*",
     "run",
     "base/*",
-    "activation random products quadrature sphere compress peak grid_potential",
+    "activation base/activations random products quadrature sphere compress peak grid_potential grid_lines",
     "network smoothing",
     "data sampling links finite gaussian* reduction",
     "base/neurons moments features estimate",
