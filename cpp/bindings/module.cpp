@@ -15,5 +15,6 @@ PYBIND11_MODULE(MFCORE_MODULE, m, mb::py::mod_gil_not_used()) {
     mb::bind_reduction(m);
     mb::bind_estimate(m);
     mb::bind_sgd(m);
+    mb::bind_grid(m);
     mb::bind_flow(m);
 }

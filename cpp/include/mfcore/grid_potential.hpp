@@ -50,7 +50,7 @@ public:
     static constexpr Index kCells = 16;  ///< one coordinate: a block of cells
     static constexpr Index kRows = 16;   ///< two coordinates: a block of rows
     void prepare(const double* m);
-    void psi_rows(Index first, Index count, double* psi);   ///< psi: count x stride()
+    void psi_rows(Index first, Index count, double* psi);         ///< psi: count x stride()
     void add_rows(Index first, Index count, const double* mass);  ///< first a multiple of kRows
     void end_moments(double* m);
 
@@ -62,7 +62,8 @@ public:
     const double* shift() const { return shift_.data(); }
 
 private:
-    Index rank_, rows_, cols_, stride_, flat_;
+    Index rank_, rows_, cols_, stride_;
+    bool flat_;
     double floor_;
     int threads_ = 1;
     std::vector<double> shift_, decay_, weights_;

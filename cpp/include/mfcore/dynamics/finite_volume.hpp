@@ -91,15 +91,15 @@ private:
 };
 
 struct FiniteVolumeParams {
-    double t = 0;         ///< time of the start
-    double first = 0;     ///< first step; 0: the stability bound
-    double step = 0;      ///< largest step; 0: as large as the bounds allow
-    double accuracy = 0;  ///< largest change of the potential in a step, relative to the fastest mode; 0: any
+    double t = 0;          ///< time of the start
+    double first = 0;      ///< first step; 0: the stability bound
+    double step = 0;       ///< largest step; 0: as large as the bounds allow
+    double accuracy = 0;   ///< largest rate of the potential's own change times the step; 0: any
     double tolerance = 0;  ///< stop where the root mean square of the gradient is smaller; 0: never
     double wall = 0;       ///< mass in watched cells that is worth a stop (End::wall); 0: never
 };
 
-/// The run in progress: states are the masses of the cells in C order. Steps are `kSafety` of the bound.
+/// The run in progress: states are the masses of the cells in C order.
 std::unique_ptr<Flow> finite_volume(FiniteVolume scheme, const double* start,
                                     const FiniteVolumeParams& params);
 
