@@ -100,108 +100,126 @@ struct SharedRates {
     MFCORE_INLINE double operator()(Index i) const { return at[i]; }
 };
 
+void validate(const DiffusionAxis& axis) {
+    const std::vector<double>& z = axis.edges;
+    require(z.size() >= 2, "edges", "must have at least 2 entries", z.size());
+    for (std::size_t i = 1; i < z.size(); ++i)
+        require(z[i] > z[i - 1] && std::isfinite(z[i] - z[i - 1]), "edges",
+                "must be finite and increase strictly", z[i]);
+    require(axis.rate >= 0 && std::isfinite(axis.rate), "rate", "must be finite and >= 0", axis.rate);
+    require(axis.volume > -1 && std::isfinite(axis.volume), "volume", "must be finite and > -1", axis.volume);
+    require(axis.volume == 0 || z[0] >= 0, "edges", "must be >= 0 where there is a volume factor", z[0]);
+}
+
 }  // namespace
 
 double log_cell_volume(double low, double high, double e) {
     if (e == 0) return std::log(high - low);
     // int z^e dz = high^(e+1) (1 - (low/high)^(e+1)) / (e+1)
-    const double ratio = low > 0 ? std::expm1((e + 1) * std::log(low / high)) : -1.0;
-    return (e + 1) * std::log(high) + std::log(-ratio) - std::log(e + 1);
+    const double minus_rest = low > 0 ? std::expm1((e + 1) * std::log(low / high)) : -1.0;
+    return (e + 1) * std::log(high) + std::log(-minus_rest) - std::log(e + 1);
 }
 
-ScharfetterGummel::ScharfetterGummel(const std::vector<DiffusionAxis>& axes, double temperature, int threads)
+ScharfetterGummel::ScharfetterGummel(const std::vector<DiffusionAxis>& axes, double temperature, int threads,
+                                     Index pitch)
     : beta_(1 / temperature), threads_(threads) {
     require(temperature > 0 && std::isfinite(temperature), "temperature", "must be finite and > 0",
             temperature);
     require(!axes.empty(), "axes", "must not be empty", axes.size());
+    std::vector<Index> length, stride(axes.size(), 1);
     for (const DiffusionAxis& axis : axes) {
-        const std::vector<double>& z = axis.edges;
-        require(z.size() >= 2, "edges", "must have at least 2 entries", z.size());
-        for (std::size_t i = 1; i < z.size(); ++i)
-            require(z[i] > z[i - 1], "edges", "must increase strictly", z[i]);
-        require(axis.rate >= 0 && std::isfinite(axis.rate), "rate", "must be finite and >= 0", axis.rate);
-        require(axis.volume > -1 && std::isfinite(axis.volume), "volume", "must be finite and > -1",
-                axis.volume);
-        require(axis.volume == 0 || z[0] >= 0, "edges", "must be >= 0 where there is a volume factor", z[0]);
-        cells_ *= static_cast<Index>(z.size()) - 1;
+        validate(axis);
+        length.push_back(static_cast<Index>(axis.edges.size()) - 1);
+        cells_ *= length.back();
     }
-    log_volume_.assign(static_cast<std::size_t>(cells_), 0.0);
-    Index stride = cells_;
-    std::size_t scratch = 0;
-    for (const DiffusionAxis& axis : axes) {
-        Lines lines;
-        const std::vector<double>& z = axis.edges;
-        const Index n = lines.length = static_cast<Index>(z.size()) - 1;
-        stride /= n;
-        lines.stride = stride;
-        lines.count = cells_ / n;
-        std::vector<double> log_volume(n), width(n), centre(n);
-        for (Index i = 0; i < n; ++i) {
-            log_volume[i] = log_cell_volume(z[i], z[i + 1], axis.volume);
-            width[i] = z[i + 1] - z[i];
-            centre[i] = (z[i] + z[i + 1]) / 2;
-        }
-        for (Index i = 0; i < cells_; ++i) log_volume_[i] += log_volume[i / stride % n];
-        if (axis.rate == 0) continue;
-        for (Index i = 0; i + 1 < n; ++i) {
-            lines.log_ratio.push_back(log_volume[i + 1] - log_volume[i] - std::log(width[i + 1] / width[i]));
-            const double scale = axis.rate * temperature / (centre[i + 1] - centre[i]);
-            lines.scale_up.push_back(scale / width[i]);
-            lines.scale_down.push_back(scale / width[i + 1]);
-        }
-        const auto size = static_cast<std::size_t>(lines.packs() * lines.pack_size());
-        lines.up.resize(size);
-        lines.down.resize(size);
-        scratch = std::max(scratch, lines.single() ? 2 * size : size);
-        partial_.resize(std::max(partial_.size(), static_cast<std::size_t>(lines.packs())));
-        lines_.push_back(std::move(lines));
+    Index size = std::max(pitch, length.back());
+    for (std::size_t c = axes.size() - 1; c-- > 0;) {
+        stride[c] = size;
+        size *= length[c];
     }
-    first_.resize(scratch);
-    second_.resize(scratch);
+    log_volume_.assign(static_cast<std::size_t>(size), 0.0);
+    for (std::size_t c = 0; c < axes.size(); ++c) add_axis(axes[c], temperature, c, length, stride);
 }
 
-Index ScharfetterGummel::Lines::packs() const { return single() ? 1 : (count + kWidth - 1) / kWidth; }
+void ScharfetterGummel::add_axis(const DiffusionAxis& axis, double temperature, std::size_t c,
+                                 const std::vector<Index>& length, const std::vector<Index>& stride) {
+    const std::vector<double>& z = axis.edges;
+    const Index n = length[c];
+    std::vector<double> log_volume(n), width(n), centre(n);
+    for (Index i = 0; i < n; ++i) {
+        log_volume[i] = log_cell_volume(z[i], z[i + 1], axis.volume);
+        width[i] = z[i + 1] - z[i];
+        centre[i] = (z[i] + z[i + 1]) / 2;
+    }
+    Lines lines;
+    lines.length = n;
+    lines.stride = stride[c];
+    for (Index cell = 0; cell < cells_; ++cell) {
+        Index at = 0, rest = cell, along = 0;
+        for (std::size_t k = length.size(); k-- > 0; rest /= length[k]) {
+            at += rest % length[k] * stride[k];
+            if (k == c) along = rest % n;
+        }
+        log_volume_[at] += log_volume[along];
+        if (along == 0) lines.begin.push_back(at);
+    }
+    if (axis.rate == 0) return;
+    for (Index i = 0; i + 1 < n; ++i) {
+        lines.log_ratio.push_back(log_volume[i + 1] - log_volume[i] - std::log(width[i + 1] / width[i]));
+        const double scale = axis.rate * temperature / (centre[i + 1] - centre[i]);
+        lines.scale_up.push_back(scale / width[i]);
+        lines.scale_down.push_back(scale / width[i + 1]);
+    }
+    const auto entries = static_cast<std::size_t>(lines.packs() * lines.pack_size());
+    lines.up.resize(entries);
+    lines.down.resize(entries);
+    // Two steps at once need two numbers for every cell of a single line.
+    const std::size_t scratch = std::max(first_.size(), lines.single() ? 2 * entries : entries);
+    first_.resize(scratch);
+    second_.resize(scratch);
+    partial_.resize(std::max(partial_.size(), static_cast<std::size_t>(lines.packs())));
+    lines_.push_back(std::move(lines));
+}
+
+Index ScharfetterGummel::Lines::packs() const { return single() ? 1 : (count() + kWidth - 1) / kWidth; }
 Index ScharfetterGummel::Lines::pack_size() const { return single() ? length : length * kWidth; }
 
-// Lines are numbered in C order of the other coordinates; consecutive ones are neighbours in memory, except
-// where they run along the last coordinate. Lanes without a line repeat the last one.
-void ScharfetterGummel::Lines::gather(Index pack, const double* from, double* to) const {
-    if (single()) {
-        std::copy_n(from, length, to);
-        return;
-    }
-    const Index line = pack * kWidth;
-    if (line % stride + kWidth <= stride) {
-        const double* p = from + line / stride * stride * length + line % stride;
-        for (Index i = 0; i < length; ++i) put(to + i * kWidth, get<Lane>(p + i * stride));
+/// Lines are numbered in C order of the other coordinates: consecutive ones are neighbours in memory, except
+/// where they run along the last coordinate. Lanes without a line of their own repeat the last one.
+template <class Near, class Far>
+void ScharfetterGummel::Lines::visit(Index pack, const Near& vectors, const Far& numbers) const {
+    const Index first = pack * kWidth;
+    if (first + kWidth <= count() && begin[first + kWidth - 1] - begin[first] == kWidth - 1) {
+        for (Index i = 0; i < length; ++i) vectors(begin[first] + i * stride, i * kWidth);
         return;
     }
     for (Index k = 0; k < kWidth; ++k) {
-        const Index l = std::min(line + k, count - 1);
-        const double* p = from + l / stride * stride * length + l % stride;
-        for (Index i = 0; i < length; ++i) to[i * kWidth + k] = p[i * stride];
+        const Index from = begin[std::min(first + k, count() - 1)];
+        for (Index i = 0; i < length; ++i) numbers(from + i * stride, i * kWidth + k);
     }
+}
+
+void ScharfetterGummel::Lines::gather(Index pack, const double* from, double* to) const {
+    if (single()) {
+        for (Index i = 0; i < length; ++i) to[i] = from[i * stride];
+        return;
+    }
+    visit(
+        pack, [&](Index grid, Index at) { put(to + at, get<Lane>(from + grid)); },
+        [&](Index grid, Index at) { to[at] = from[grid]; });
 }
 
 void ScharfetterGummel::Lines::scatter(Index pack, const double* from, double* to) const {
     if (single()) {
-        std::copy_n(from, length, to);
+        for (Index i = 0; i < length; ++i) to[i * stride] = from[i];
         return;
     }
-    const Index line = pack * kWidth;
-    if (line % stride + kWidth <= stride) {
-        double* p = to + line / stride * stride * length + line % stride;
-        for (Index i = 0; i < length; ++i) put(p + i * stride, get<Lane>(from + i * kWidth));
-        return;
-    }
-    for (Index k = 0; k < std::min(kWidth, count - line); ++k) {
-        const Index l = line + k;
-        double* p = to + l / stride * stride * length + l % stride;
-        for (Index i = 0; i < length; ++i) p[i * stride] = from[i * kWidth + k];
-    }
+    visit(
+        pack, [&](Index grid, Index at) { put(to + grid, get<Lane>(from + at)); },
+        [&](Index grid, Index at) { to[grid] = from[at]; });
 }
 
-/// body(pack, offset of its numbers) for all packs, on several threads where it pays.
+/// body(pack, where its numbers begin) for all packs, on several threads where it pays.
 template <class Body>
 void ScharfetterGummel::for_packs(const Lines& lines, Index nanoseconds, Body&& body) const {
     const int threads = lines.single() ? 1 : threads_for(cells_ * nanoseconds, threads_);
@@ -214,6 +232,8 @@ void ScharfetterGummel::set_potential(const double* psi) {
         const Index faces = lines.length - 1;
         if (lines.single()) {
             // Lanes are consecutive faces.
+            lines.gather(0, psi, first_.data());
+            const double* line = first_.data();
             const auto block = [&](const double* here, const double* log_ratio, Index i, Index n, double* up,
                                    double* down) {
                 const Lane delta = beta_ * (get<Lane>(here + 1) - get<Lane>(here)) - get<Lane>(log_ratio);
@@ -225,10 +245,10 @@ void ScharfetterGummel::set_potential(const double* psi) {
             };
             Index i = 0;
             for (; i + kWidth <= faces; i += kWidth)
-                block(psi + i, &lines.log_ratio[i], i, kWidth, &lines.up[i], &lines.down[i]);
+                block(line + i, &lines.log_ratio[i], i, kWidth, &lines.up[i], &lines.down[i]);
             if (i < faces) {
                 double here[kWidth + 1] = {}, log_ratio[kWidth] = {};
-                std::copy(psi + i, psi + faces + 1, here);
+                std::copy(line + i, line + faces + 1, here);
                 std::copy_n(&lines.log_ratio[i], faces - i, log_ratio);
                 block(here, log_ratio, i, faces - i, &lines.up[i], &lines.down[i]);
             }
@@ -256,7 +276,7 @@ double ScharfetterGummel::fastest() const {
 }
 
 void ScharfetterGummel::step(double dt, const double* mass, double* next) {
-    if (lines_.empty()) std::copy_n(mass, cells_, next);
+    if (lines_.empty() && next != mass) std::copy_n(mass, size(), next);
     const double* from = mass;
     for (Lines& lines : lines_) {
         for_packs(lines, 5, [&](Index pack, Index at) {
@@ -282,12 +302,13 @@ void ScharfetterGummel::two_steps(const double* mass, double dt, double* next, d
         return;
     }
     const Lines& line = lines_[0];
-    for (Index i = 0; i < cells_; ++i) first_[2 * i] = first_[2 * i + 1] = mass[i];
-    solve(cells_, Pair{dt, other_dt}, SharedRates{line.up.data()}, SharedRates{line.down.data()},
-          first_.data(), second_.data());
-    for (Index i = 0; i < cells_; ++i) {
-        next[i] = first_[2 * i];
-        other_next[i] = first_[2 * i + 1];
+    const Index n = line.length;
+    for (Index i = 0; i < n; ++i) first_[2 * i] = first_[2 * i + 1] = mass[i * line.stride];
+    solve(n, Pair{dt, other_dt}, SharedRates{line.up.data()}, SharedRates{line.down.data()}, first_.data(),
+          second_.data());
+    for (Index i = 0; i < n; ++i) {
+        next[i * line.stride] = first_[2 * i];
+        other_next[i * line.stride] = first_[2 * i + 1];
     }
 }
 
@@ -299,7 +320,7 @@ double ScharfetterGummel::dissipation(const double* mass, const double* mu) {
             double *m = &first_[at], *height = &second_[at];
             lines.gather(pack, mass, m);
             lines.gather(pack, mu, height);
-            const Index used = std::min(lanes, lines.count - pack * lanes);
+            const Index used = std::min(lanes, lines.count() - pack * lanes);
             double total = 0;
             for (Index i = 0; i + 1 < lines.length; ++i) {
                 for (Index k = 0; k < used; ++k) {

@@ -8,16 +8,18 @@
 
 namespace mfcore {
 
-/// Masses of cells in C order, the last coordinate fastest, of a tensor grid. In one dimension a step is one
+/// Masses of cells in C order, the last coordinate fastest, of a tensor grid; rows of the last coordinate may
+/// be padded with zeros, which stay. In one dimension a step is one
 /// tridiagonal solve; in more, one solve along each coordinate after the other, which keeps all that is said
 /// above because the Gibbs law is stationary along every line of cells.
 class ScharfetterGummel {
 public:
-    /// temperature = 1/beta > 0
-    ScharfetterGummel(const std::vector<DiffusionAxis>& axes, double temperature, int threads);
+    /// temperature = 1/beta > 0; pitch: entries of a padded row, 0 where there is no padding.
+    ScharfetterGummel(const std::vector<DiffusionAxis>& axes, double temperature, int threads,
+                      Index pitch = 0);
 
-    Index cells() const { return cells_; }
-    /// log |C_i|
+    Index size() const { return static_cast<Index>(log_volume_.size()); }
+    /// log |C_i|; 0 in the padding
     const std::vector<double>& log_volume() const { return log_volume_; }
     /// The rates of transfer between cells, from Psi at their centres. They stay until the next call.
     void set_potential(const double* psi);
@@ -36,22 +38,28 @@ private:
     /// All lines of cells along one coordinate, in packs of as many as a vector has lanes. `up` and `down`
     /// hold the rates cell -> next cell and back, [pack][cell][lane]; a single line has one lane.
     struct Lines {
-        Index length = 0, stride = 1, count = 0;   // cells of a line; distance of neighbours; lines
+        Index length = 0, stride = 1;              // cells of a line, distance of neighbours in memory
+        std::vector<Index> begin;                  // where lines begin
         std::vector<double> log_ratio;             // of densities |C|/width of the cells at each face
         std::vector<double> scale_up, scale_down;  // rate / (beta h width) with the width of either cell
         std::vector<double> up, down;
 
-        bool single() const { return count == 1; }
+        Index count() const { return static_cast<Index>(begin.size()); }
+        bool single() const { return begin.size() == 1; }
         Index packs() const;
         Index pack_size() const;
         void gather(Index pack, const double* from, double* to) const;
         void scatter(Index pack, const double* from, double* to) const;
+        template <class Near, class Far>
+        void visit(Index pack, const Near& vectors, const Far& numbers) const;
     };
 
+    void add_axis(const DiffusionAxis& axis, double temperature, std::size_t c,
+                  const std::vector<Index>& length, const std::vector<Index>& stride);
     template <class Body>
     void for_packs(const Lines& lines, Index nanoseconds, Body&& body) const;
 
-    Index cells_ = 1;
+    Index cells_ = 1;  // without padding
     double beta_;
     int threads_;
     std::vector<double> log_volume_;
