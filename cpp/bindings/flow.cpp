@@ -92,6 +92,8 @@ const char* run_flow(Flow& flow, double t, double seconds) {
             return "stationary";
         case End::diverged:
             return "diverged";
+        case End::wall:
+            return "wall";
         case End::stuck:
             break;
     }

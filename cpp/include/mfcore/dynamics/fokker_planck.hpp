@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "mfcore/dynamics/flow.hpp"
+#include "mfcore/grid_potential.hpp"
 
 namespace mfcore {
 
 /// Cells along one coordinate z.
 struct DiffusionAxis {
-    std::vector<double> edges;  ///< strictly increasing
-    double rate = 1;            ///< of the drift, and of the diffusion
-    double volume = 0;          ///< exponent e of the volume element z^e dz; edges >= 0 where it is not 0
+    std::vector<double> edges;   ///< strictly increasing
+    double rate = 1;             ///< of the drift, and of the diffusion
+    double volume = 0;           ///< exponent e of the volume element z^e dz; edges >= 0 where it is not 0
+    std::vector<Index> watched;  ///< cells where mass is worth a stop
 };
 
 /// log int z^e dz over the cell [low, high]: in logarithms, because e reaches hundreds.
@@ -33,25 +35,32 @@ enum class Coupling {
 
 struct FokkerPlanckParams {
     double temperature = 0;  ///< 1/beta > 0
-    double rtol = 1e-4;      ///< tolerated error of a step, sum of the errors of all masses
+    double t = 0;            ///< time of the start
+    double rtol = 1e-4;      ///< tolerated error of a step: sum of the errors of all masses
     double step = 0;         ///< fixed steps; 0: adaptive ones
     int order = 2;           ///< in time: 1, the plain steps, or 2, extrapolated
     Coupling coupling = Coupling::automatic;
     double tolerance = 0;  ///< stationary when the root mean square velocity is smaller; 0: never
+    double wall = 0;       ///< mass in watched cells that is worth a stop (End::wall); 0: never
     int threads = 0;
 };
 
-/// A step is compared with two of half its size: their difference is the error estimate, and extrapolating it
-/// away gives order 2. The free energy
+/// A run in progress: states are the masses of the cells in C order. A step is compared with two of half its
+/// size: their difference is the error estimate, and extrapolating it away gives order 2. The free energy
 ///   F = R/2 + lambda/2 int |z|^2 d rho + 1/beta sum_i M_i log(M_i / |C_i|)
 /// may not rise beyond rounding: where the extrapolated masses would make it, the two steps stand, and where
 /// these would, too, the coupling becomes implicit or the step smaller.
 class FokkerPlanck : public Flow {
 public:
-    virtual double free_energy() const = 0;   ///< at the present time
-    virtual double risk() const = 0;          ///< R at the present time
-    virtual double dissipation() const = 0;   ///< -dF/dt at the present time
-    virtual double largest_rise() const = 0;  ///< of the free energy in one step so far
+    /// At the present time:
+    virtual double free_energy() const = 0;
+    virtual double risk() const = 0;
+    virtual double dissipation() const = 0;  ///< -dF/dt
+    /// Of the free energy in one step so far; rounding makes it > 0 in the end.
+    virtual double largest_rise() const = 0;
 };
+
+std::unique_ptr<FokkerPlanck> fokker_planck(GridPotential potential, const std::vector<DiffusionAxis>& axes,
+                                            const double* start, const FokkerPlanckParams& params);
 
 }  // namespace mfcore
