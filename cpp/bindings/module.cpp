@@ -18,4 +18,5 @@ PYBIND11_MODULE(MFCORE_MODULE, m, mb::py::mod_gil_not_used()) {
     mb::bind_sgd(m);
     mb::bind_grid(m);
     mb::bind_flow(m);
+    mb::bind_fokker_planck(m);
 }
