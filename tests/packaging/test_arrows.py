@@ -11,7 +11,7 @@ CPP = [
     "run",
     "base/*",
     "activation random products quadrature sphere compress peak panel_basis",
-    "network smoothing separable",
+    "network smoothing separable two_radii",
     "data sampling links finite gaussian* reduction",
     "base/neurons moments features estimate",
     "dynamics/*",
