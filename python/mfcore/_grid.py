@@ -134,7 +134,9 @@ class Grid:
         for c, (edges, centers) in enumerate(zip(self.edges, self.centers, strict=True)):
             low, high = (edges[0], edges[-1]) if c in self.moving else (centers[0], centers[-1])
             room = 2.0 * (high - low) if c in self.moving else 1e-3 * max(abs(low), abs(high), 1.0)
-            box[c] = low - room, high + room
+            # Short binary numbers, so that low + (high − low) is high exactly.
+            unit = 2.0 ** (math.floor(math.log2(max(abs(low), abs(high)) + room)) - 20)
+            box[c] = math.floor((low - room) / unit) * unit, math.ceil((high + room) / unit) * unit
             if self.reduced.nonnegative[c]:
                 box[c, 0] = max(box[c, 0], 0.0)
         return box
