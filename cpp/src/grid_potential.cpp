@@ -4,6 +4,7 @@
 
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
+#include "grid_lines.hpp"
 #include "mfcore/errors.hpp"
 
 namespace mfcore {
@@ -103,8 +104,8 @@ GridPotential::GridPotential(const GridFactors& f, int threads)
     lines_.resize(rows_ * b_);
     products_.resize(rows_ * b_);
     partial_.resize(padded(rows_, kRows) / kRows * a_ * b_);
-    // About 16 multiply-adds a nanosecond in each of the two large products.
-    threads_ = threads_for(rows_ * stride_ * b_ / 16, threads);
+    // About 16 multiply-adds a nanosecond. Steps come one after the other, so that waking threads is cheap.
+    threads_ = threads_for(2 * rows_ * stride_ * b_ / 16, threads);
 }
 
 void GridPotential::spread(const double* cells, double* array) const {
@@ -122,10 +123,10 @@ void GridPotential::prepare(const double* m) {
     for (Index k = 0; k < rank_; ++k) weights_[k] = m[k] - shift_[k];
     if (flat_) return;
     multiply(weights_.data(), rank_, 1, core_.data(), a_ * b_, rank_, mixed_.data(), a_ * b_, a_ * b_, false);
-    multiply(first_.data(), a_, rows_, mixed_.data(), b_, a_, lines_.data(), b_, b_, false);
 }
 
-void GridPotential::psi_rows(Index first, Index count, double* psi) const {
+void GridPotential::psi_rows(Index first, Index count, double* psi) {
+    multiply(&first_[first * a_], a_, count, mixed_.data(), b_, a_, &lines_[first * b_], b_, b_, false);
     std::copy_n(&decay_[first * stride_], count * stride_, psi);
     multiply(&lines_[first * b_], b_, count, across_.data(), stride_, b_, psi, stride_, stride_, true);
 }
@@ -160,26 +161,9 @@ void GridPotential::moments(const double* mass, double* m) {
         end_moments(m);
         return;
     }
-    // Up to kChunk sums stay in registers while the blocks of cells go by.
-    constexpr Index kChunk = 8;
-    const Index blocks = stride_ / kCells;
-    for (Index k = 0; k < rank_; k += kChunk) {
-        const Index count = std::min(kChunk, rank_ - k);
-        Packet sums[kChunk] = {};
-        for (Index j = 0; j < blocks; ++j)
-            for (Index q = 0; q < kCells; q += kWidth) {
-                const Packet here = simd::load(mass + j * kCells + q);
-                const double* from = &basis_[(j * rank_ + k) * kCells + q];
-                if (count == kChunk) {
-                    for (Index c = 0; c < kChunk; ++c)
-                        sums[c] = simd::load(from + c * kCells) * here + sums[c];
-                } else {
-                    for (Index c = 0; c < count; ++c)
-                        sums[c] = simd::load(from + c * kCells) * here + sums[c];
-                }
-            }
-        for (Index c = 0; c < count; ++c) m[k + c] = simd::sum<double>(sums[c]);
-    }
+    sums_.assign(rank_ * grid::kWidth, 0.0);
+    grid::add_line(*this, 0, stride_ / kCells, mass, sums_.data());
+    grid::finish_line(*this, sums_.data(), m);
 }
 
 void GridPotential::potential(const double* m, double* psi) {
@@ -190,16 +174,7 @@ void GridPotential::potential(const double* m, double* psi) {
         });
         return;
     }
-    constexpr Index kPackets = kCells / kWidth;
-    for (Index j = 0; j < stride_ / kCells; ++j) {
-        Packet sums[kPackets];
-        for (Index p = 0; p < kPackets; ++p) sums[p] = simd::load(&decay_[j * kCells + p * kWidth]);
-        const double* from = &basis_[j * rank_ * kCells];
-        for (Index k = 0; k < rank_; ++k)
-            for (Index p = 0; p < kPackets; ++p)
-                sums[p] = weights_[k] * simd::load(from + k * kCells + p * kWidth) + sums[p];
-        for (Index p = 0; p < kPackets; ++p) simd::store(psi + j * kCells + p * kWidth, sums[p]);
-    }
+    grid::psi_line(*this, 0, stride_ / kCells, psi);
 }
 
 double GridPotential::risk(const double* m) const {

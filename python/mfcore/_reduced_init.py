@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -18,6 +19,9 @@ from .init import Points, Radial, Sphere
 if TYPE_CHECKING:
     from .model import Model
 
+_TAIL = 1e-12
+_SPHERE_NODES = 4000  # of the one or two coordinates left free on a sphere
+
 
 class Block(Protocol):
     """The law of a few coordinates, independent of the others."""
@@ -28,6 +32,14 @@ class Block(Protocol):
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Nodes, shape (at most n, m), and weights of sum 1."""
+        ...
+
+    def support(self) -> list[tuple[float, float]]:
+        """For each coordinate where all but about 1e-12 of the law is; a point where it is known."""
+        ...
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Masses of the cells of a grid; what is outside goes to the outermost ones."""
         ...
 
 
@@ -45,6 +57,14 @@ class Point:
         """One node."""
         return np.array([self.values]), np.ones(1)
 
+    def support(self) -> list[tuple[float, float]]:
+        """The point."""
+        return [(value, value) for value in self.values]
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """On the cells around the point, so that their mean is the point."""
+        return share_among_cells(*self.quadrature(1), edges)
+
 
 @dataclass(frozen=True)
 class Scalar:
@@ -60,6 +80,20 @@ class Scalar:
         """Gauss nodes of the law."""
         nodes, weights = self.law.quadrature(n)
         return nodes.reshape(-1, 1), weights
+
+    def support(self) -> list[tuple[float, float]]:
+        """Quantiles."""
+        if isinstance(self.law, Normal):
+            low, high = self.law.quantile(np.array([_TAIL, 1 - _TAIL])).tolist()
+        else:
+            low, high = (float(self.law.quantile(u)) for u in (0.0, 1.0))
+        return [(low, high)]
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Differences of the distribution function; a constant as a `Point`."""
+        if self.law.std == 0:
+            return Point((self.law.mean,)).cell_masses(edges)
+        return _differences(self.law.cdf(edges[0][1:-1]))
 
 
 @dataclass(frozen=True)
@@ -77,6 +111,17 @@ class Chi:
         """Gauss nodes, exact for polynomials in r² of degree 2n − 1."""
         nodes, weights = _core.gauss_chi(self.d, n)
         return self.scale * nodes[:, None], weights
+
+    def support(self) -> list[tuple[float, float]]:
+        """Quantiles."""
+        low = special.gammaincinv(self.d / 2, _TAIL)
+        high = special.gammainccinv(self.d / 2, _TAIL)
+        return [(self.scale * math.sqrt(2 * low), self.scale * math.sqrt(2 * high))]
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Differences of the distribution function of χ_d."""
+        inner = np.maximum(edges[0][1:-1], 0.0) / self.scale
+        return _differences(special.gammainc(self.d / 2, inner**2 / 2))
 
 
 @dataclass(frozen=True)
@@ -110,6 +155,46 @@ class SpherePoint:
             points, weights, rest = _extend(points, weights, rest, np.sqrt((1 + t) / 2), w / w.sum())
             left -= d
         return points, weights
+
+    def support(self) -> list[tuple[float, float]]:
+        """Directions from −radius to radius, norms from 0 to radius."""
+        directions: list[tuple[float, float]] = [(-self.radius, self.radius)] * self.directions
+        return directions + [(0.0, self.radius)] * len(self.dims)
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Of many nodes, each on the cells around it: the law has no density in these coordinates."""
+        return share_among_cells(*self.quadrature(_SPHERE_NODES), edges)
+
+
+def _differences(inner: FloatArray) -> FloatArray:
+    """Masses of cells from the distribution function at the edges between them."""
+    return np.diff(inner, prepend=0.0, append=1.0)
+
+
+def share_among_cells(points: FloatArray, weights: FloatArray, edges: Sequence[FloatArray]) -> FloatArray:
+    """Masses of cells: each point to the two nearest centres of each coordinate, so that means are kept.
+
+    Examples:
+        >>> import numpy as np
+        >>> from mfcore._reduced_init import share_among_cells
+        >>> share_among_cells(np.array([[1.25]]), np.ones(1), [np.arange(4.0)]).tolist()
+        [0.25, 0.75, 0.0]
+    """
+    mass = np.zeros(tuple(len(e) - 1 for e in edges))
+    lower, part = [], []
+    for column, e in zip(points.T, edges, strict=True):
+        centers = 0.5 * (e[1:] + e[:-1])
+        index = np.clip(np.searchsorted(centers, column, side="right") - 1, 0, max(len(centers) - 2, 0))
+        lower.append(index)
+        gap = centers[index + 1] - centers[index] if len(centers) > 1 else np.inf
+        part.append(np.clip((column - centers[index]) / gap, 0.0, 1.0))
+    for corner in product((0, 1), repeat=len(edges)):
+        share = weights.copy()
+        for up, p in zip(corner, part, strict=True):
+            share = share * (p if up else 1 - p)
+        held = share > 0  # a corner outside of the grid holds nothing
+        np.add.at(mass, tuple((i + up)[held] for i, up in zip(lower, corner, strict=True)), share[held])
+    return mass
 
 
 def _extend(
@@ -165,6 +250,31 @@ class ReducedInit:
             )
             weights = np.multiply.outer(weights, w).ravel()
         return points, weights
+
+    def support(self) -> list[tuple[float, float]]:
+        """For each coordinate where all but about 1e-12 of the law is; equal numbers where it is known.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> law, network = mf.data.MultiIndex(d=50, link=[0.0, 1.0]), mf.Network(mf.activations.relu)
+            >>> model = mf.Model(law, network, mf.init.Sphere(2.0))
+            >>> model.reduce().initial.support()
+            [(-2.0, 2.0), (0.0, 2.0)]
+        """
+        return [limits for block in self._blocks for limits in block.support()]
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Masses of the cells of a tensor grid: exact for laws with a density, sum 1.
+
+        Args:
+            edges: Increasing edges of the cells of each coordinate. Mass outside goes to the outermost cells.
+        """
+        masses, first = np.ones(()), 0
+        for block in self._blocks:
+            count = len(block.support())
+            masses = np.multiply.outer(masses, block.cell_masses(edges[first : first + count]))
+            first += count
+        return masses / masses.sum()
 
     def __repr__(self) -> str:
         return f"ReducedInit([{', '.join(map(repr, self._blocks))}])"

@@ -50,7 +50,7 @@ public:
     static constexpr Index kCells = 16;  ///< one coordinate: a block of cells
     static constexpr Index kRows = 16;   ///< two coordinates: a block of rows
     void prepare(const double* m);
-    void psi_rows(Index first, Index count, double* psi) const;   ///< psi: count x stride()
+    void psi_rows(Index first, Index count, double* psi);         ///< psi: count x stride()
     void add_rows(Index first, Index count, const double* mass);  ///< first a multiple of kRows
     void end_moments(double* m);
 
@@ -62,10 +62,12 @@ public:
     const double* shift() const { return shift_.data(); }
 
 private:
-    Index rank_, rows_, cols_, stride_, flat_;
+    Index rank_, rows_, cols_, stride_;
+    bool flat_;
     double floor_;
     int threads_ = 1;
     std::vector<double> shift_, decay_, weights_;
+    std::vector<double> sums_;
     std::vector<double> basis_;               // one coordinate
     Index a_ = 0, b_ = 0;                     // two: columns of the factors, the second padded
     std::vector<double> first_;               // rows x a
