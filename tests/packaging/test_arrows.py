@@ -27,7 +27,7 @@ PYTHON = [
     "_check _build",
     "_registry _rng activations conventions",
     "_scalar network",
-    "_parts _evaluator _tables _node_rules _fibres measure init",
+    "_parts _evaluator _tables _node_rules _fibres _blocks measure init",
     "data _reduced_init _separable",
     "model reduce _exact _nodes _project",
     "expectation _reductions",
