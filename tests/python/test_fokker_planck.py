@@ -153,7 +153,9 @@ def test_volumes_of_cells_are_integrals_of_powers_in_logarithms(e):
 
 def test_what_is_no_grid_is_refused():
     def attempt(edges, temperature=1.0, **kwargs):
-        return _core.diffuse([_core.DiffusionAxis(edges, **kwargs)], temperature, np.zeros(2), 0.1, np.ones(2) / 2)
+        return _core.diffuse(
+            [_core.DiffusionAxis(edges, **kwargs)], temperature, np.zeros(2), 0.1, np.ones(2) / 2
+        )
 
     for arguments, message in [
         (([0.0, 1.0, 1.0],), "edges must be finite and increase strictly"),
