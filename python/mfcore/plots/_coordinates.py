@@ -64,7 +64,9 @@ def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[Fl
     return np.asarray(known[name](cloud.points)), cloud.weights
 
 
-def marginal(model: Model | ReducedModel, measure: Density, name: str) -> tuple[FloatArray, FloatArray] | None:
+def marginal(
+    model: Model | ReducedModel, measure: Density, name: str
+) -> tuple[FloatArray, FloatArray] | None:
     """Edges and masses along one axis of a grid; None if `name` is no axis of it."""
     names = reduced_of(model).coordinates
     if name == "norm" and len(names) == 1:

@@ -14,7 +14,7 @@ from ..model import Model
 from ..reduce import ReducedModel
 from ..trajectory import Measure, Trajectory
 from ._axes import COLORS, GREY, INCHES, TEXT, axes, label_peaks, panels
-from ._coordinates import columns, marginal, reduced_of, symbol, values
+from ._coordinates import marginal, reduced_of, symbol, values
 from ._runs import Runs, is_network, model_of, named
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def density(
     ends: list[float] = []
     for k, t in enumerate(asked):
         color = COLORS[k % len(COLORS)]
-        tops = [_curve(target, model_of(run), laws[label][k], name, bins, color) for label, run in runs.items()]
+        tops = [
+            _curve(target, model_of(run), laws[label][k], name, bins, color) for label, run in runs.items()
+        ]
         # The name goes above the lines of the limit, where there are any: histograms are ragged.
         limits = [top for top, run in zip(tops, runs.values(), strict=True) if not is_network(run)]
         x = max(limits or tops, key=lambda top: top[1])[0]
@@ -111,13 +113,17 @@ def _end(run: Trajectory) -> float:
 def _measure_at(name: str, run: Trajectory, t: float) -> Measure:
     end = _end(run)
     near = 1e-6 * max(abs(end), abs(t))  # the clock of a network stands at the step nearest to its time
-    if abs(t - end) <= near or ("horizon" in run.meta and t == run.meta["horizon"] and run.status == "completed"):
+    if abs(t - end) <= near or (
+        "horizon" in run.meta and t == run.meta["horizon"] and run.status == "completed"
+    ):
         return run.final
     for at, measure in run.kept.items():
         if abs(at - t) <= near:
             return measure
     kept = ", ".join(f"{at:g}" for at in sorted({*run.kept, end}))
-    raise ValueError(f"times must be kept by the run, got {t:g}; {name!r} has {kept} (solve(keep=…) keeps others)")
+    raise ValueError(
+        f"times must be kept by the run, got {t:g}; {name!r} has {kept} (solve(keep=…) keeps others)"
+    )
 
 
 def _coordinate(runs: dict[str, Trajectory], laws: dict[str, list[Measure]]) -> str:

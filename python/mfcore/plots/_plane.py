@@ -65,7 +65,9 @@ def particles(
         measure: Measure = trajectory.final
         model = model_of(trajectory) if model is None else model
     else:
-        measure = trajectory if isinstance(trajectory, Cloud | Density) else _check.array(trajectory, "trajectory")
+        measure = (
+            trajectory if isinstance(trajectory, Cloud | Density) else _check.array(trajectory, "trajectory")
+        )
     if model is None:
         raise TypeError("model must be given with a measure, got None")
     _check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
