@@ -151,8 +151,8 @@ def _style(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(linewidth=0.7, color=GREY)
     ax.tick_params(which="both", width=0.7, color=GREY, labelsize=TEXT)
-    ax.xaxis.label.set_size(TEXT + 1)
-    ax.yaxis.label.set_size(TEXT + 1)
+    ax.xaxis.label.set_fontsize(TEXT + 1)
+    ax.yaxis.label.set_fontsize(TEXT + 1)
     # Bound to the figure, as the axes themselves have no such method.
     cast(Any, ax).savefig = _root(ax).savefig
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -27,27 +28,28 @@ def reduced_of(model: Model | ReducedModel) -> ReducedModel:
 
 def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
     """Name to function of the rows of such a measure: |w| (``"norm"``), a, b, and reduced coordinates."""
+    found: dict[str, Column] = {}
     if not isinstance(measure, np.ndarray):
         names = reduced_of(model).coordinates
-        found: dict[str, Column] = {name: lambda z, c=c: z[..., c] for c, name in enumerate(names)}
-        w = [c for c, name in enumerate(names) if name not in ("a", "b")]
+        for c, name in enumerate(names):
+            found[name] = partial(_column, at=c)
         if isinstance(model, Model):
-            found["norm"] = lambda z: np.linalg.norm(z[..., w], axis=-1)
+            found["norm"] = partial(_norm, at=[c for c, name in enumerate(names) if name not in ("a", "b")])
         return found
     if isinstance(model, ReducedModel):
         raise TypeError(f"model must be an mf.Model for neurons, got {model!r}")
-    d = measure.shape[-1] - model.network.row(0)
+    first = model.network.row(0)
+    d = measure.shape[-1] - first
     blocks = model.network.blocks(d)
-    inside = blocks["w"]
-    found = {"norm": lambda rows: np.linalg.norm(rows[..., inside], axis=-1)}
     for name in ("a", "b"):
         if name in blocks:
-            found[name] = lambda rows, at=blocks[name]: rows[..., at][..., 0]
+            found[name] = partial(_column, at=blocks[name].start)
     for name, of in projections(model.data).items():
-        found[name] = lambda rows, of=of: of(rows[..., inside])
+        found[name] = partial(_projection, first=first, of=of)
+    found["norm"] = partial(_norm, at=blocks["w"])
     found.setdefault("r", found["norm"])
     for j in range(min(d, 3)):  # a network with so few parameters is its own reduction
-        found[f"w{j + 1}"] = lambda rows, j=j: rows[..., inside][..., j]
+        found[f"w{j + 1}"] = partial(_column, at=first + j)
     return found
 
 
@@ -83,3 +85,15 @@ def symbol(name: str) -> str:
         return "$|w|$"
     stem = name.rstrip("0123456789")
     return f"${stem}_{{{name[len(stem) :]}}}$" if stem and stem != name else f"${name}$" if stem else name
+
+
+def _column(rows: FloatArray, at: int) -> FloatArray:
+    return np.asarray(rows[..., at])
+
+
+def _norm(rows: FloatArray, at: slice | list[int]) -> FloatArray:
+    return np.asarray(np.linalg.norm(rows[..., at], axis=-1))
+
+
+def _projection(rows: FloatArray, first: int, of: Column) -> FloatArray:
+    return of(rows[..., first:])

@@ -42,8 +42,8 @@ def density(
         trajectories: One run, several, or a mapping of names to runs: with the measures in `kept`.
         times: Save points that were kept, or the end. Default: those of the first run that kept any, at
             most three of them, the first, the middle and the last; else the end.
-        coordinate: ``"norm"`` (|w|), ``"a"``, ``"b"``, or one of the reduction, such as ``"r1"``. Default: |w|, or
-            the only coordinate there is.
+        coordinate: ``"norm"`` (|w|), ``"a"``, ``"b"``, or one of the reduction, such as ``"r1"``. Default:
+            |w|, or the only coordinate there is.
         bins: Bars of a histogram, over the range of its values; default 2·n^(1/3) of n values.
         ax: Axes to draw on; for images as many as times. Default new ones.
 
@@ -112,18 +112,16 @@ def _end(run: Trajectory) -> float:
 
 def _measure_at(name: str, run: Trajectory, t: float) -> Measure:
     end = _end(run)
-    near = 1e-6 * max(abs(end), abs(t))  # the clock of a network stands at the step nearest to its time
-    if abs(t - end) <= near or (
-        "horizon" in run.meta and t == run.meta["horizon"] and run.status == "completed"
-    ):
+    near = 1e-6 * max(abs(end), abs(t))
+    # The clock of a network stands at the step nearest to the horizon.
+    done = run.status == "completed" and t == run.meta.get("horizon")
+    if done or abs(t - end) <= near:
         return run.final
     for at, measure in run.kept.items():
         if abs(at - t) <= near:
             return measure
     kept = ", ".join(f"{at:g}" for at in sorted({*run.kept, end}))
-    raise ValueError(
-        f"times must be kept by the run, got {t:g}; {name!r} has {kept} (solve(keep=…) keeps others)"
-    )
+    raise ValueError(f"times must be kept by the run, got {t:g}; {name!r} has {kept} (others: solve(keep=…))")
 
 
 def _coordinate(runs: dict[str, Trajectory], laws: dict[str, list[Measure]]) -> str:

@@ -38,8 +38,8 @@ def particles(
     """The neurons or atoms of a measure as points, and −rate·∇Ψ_λ as arrows.
 
     The field is that of the model's reduction, for the measure averaged over the symmetry. Coordinates that
-    are not shown are at their means. The length of an arrow is the speed, on the scale of the sample above the
-    axes; the fastest, one in ten, are drawn as long as the next.
+    are not shown are at their means. Arrows are as long as neurons are fast, on the scale of the sample above
+    the axes; the fastest, one in ten, are drawn as long as the next.
 
     Args:
         trajectory: What `mf.solve` returns, for the measure at its end; or a measure, such as one of `kept`.
@@ -154,5 +154,5 @@ def _field(
     ax.set_title(" ", fontsize=TEXT)  # keeps the sample's line free
     size = float(f"{fast * spans[0]:.1g}")
     ax.quiverkey(
-        field, 0.97, 1.04, size, f"{size:g} per unit of $t$", labelpos="W", fontproperties={"size": TEXT}
+        field, 0.92, 1.04, size, f"{size:g} per unit of $t$", labelpos="W", fontproperties={"size": TEXT}
     )

@@ -42,8 +42,8 @@ def model_of(run: Trajectory) -> Model | ReducedModel:
     model = run.meta.get("model")
     if not isinstance(model, Model | ReducedModel):
         raise ValueError(
-            f"trajectory must know its model to be drawn so, got {_check.shown(model)}: a file holds only the "
-            "repr of one with Python functions; put it back with dataclasses.replace(run, meta=…)"
+            f"trajectory must know its model to be drawn so, got {_check.shown(model)}: of one with Python "
+            "functions a file holds the repr only; put it back with dataclasses.replace(run, meta=…)"
         )
     return model
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def risk(trajectories: Runs, *, ax: Axes | None = None, log: str = "") -> PlotAx
         trajectories: One run, several, or a mapping of names to runs. Without names, runs are called by their
             methods and by what they differ in.
         ax: Axes to draw on, once or several times; default new ones.
-        log: Axes that are logarithmic: ``"x"``, ``"y"`` or ``"xy"``. t = 0 has no place on a logarithmic clock.
+        log: Axes that are logarithmic: ``"x"``, ``"y"`` or ``"xy"``. A logarithmic clock has no t = 0.
 
     Returns:
         The axes. Their ``savefig`` is that of the figure.
@@ -127,7 +127,7 @@ def _curve(
     seen = bool((half > visible).any())
     if is_network(run):
         size = 3.6 if len(run.t) <= _MANY else 1.8
-        style = {"markersize": size, "markerfacecolor": "white", "markeredgewidth": 0.9}
+        style: dict[str, Any] = {"markersize": size, "markerfacecolor": "white", "markeredgewidth": 0.9}
         if seen:
             ax.errorbar(
                 run.t, middle, half, fmt="o", color=color, elinewidth=0.9, zorder=3, label=name, **style
