@@ -18,7 +18,7 @@ from ..trajectory import Measure
 Column = Callable[[FloatArray], FloatArray]
 
 
-_NODES = 16  # per averaged variable: fields to some 1e-4, which is finer than a line
+_NODES = 12  # per averaged variable: fields to some 1e-3, finer than a line; more take seconds
 
 
 def reduced_of(model: Model | ReducedModel) -> ReducedModel:

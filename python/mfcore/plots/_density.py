@@ -111,17 +111,16 @@ def _end(run: Trajectory) -> float:
 
 
 def _measure_at(name: str, run: Trajectory, t: float) -> Measure:
-    end = _end(run)
-    near = 1e-6 * max(abs(end), abs(t))
-    # The clock of a network stands at the step nearest to the horizon.
-    done = run.status == "completed" and t == run.meta.get("horizon")
-    if done or abs(t - end) <= near:
-        return run.final
-    for at, measure in run.kept.items():
-        if abs(at - t) <= near:
-            return measure
-    kept = ", ".join(f"{at:g}" for at in sorted({*run.kept, end}))
-    raise ValueError(f"times must be kept by the run, got {t:g}; {name!r} has {kept} (others: solve(keep=…))")
+    known = {_end(run): run.final, **run.kept}
+    if run.status == "completed" and "horizon" in run.meta:  # or the step nearest to it
+        known.setdefault(run.meta["horizon"], run.final)
+    nearest = min(known, key=lambda at: abs(at - t))
+    if abs(nearest - t) > 1e-9 * max(known):
+        kept = ", ".join(f"{at:g}" for at in sorted(known))
+        raise ValueError(
+            f"times must be kept by the run, got {t:g}; {name!r} has {kept} (others: solve(keep=…))"
+        )
+    return known[nearest]
 
 
 def _coordinate(runs: dict[str, Trajectory], laws: dict[str, list[Measure]]) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._axes import PlotAxes
 
 _MARGIN = 0.15  # of the range of the neurons, on each side of them
+_CELLS = 40  # along each axis of a density that makes a field
 _MOST = 5000.0  # area in points² that all neurons cover together
 
 
@@ -32,7 +33,7 @@ def particles(
     model: Model | ReducedModel | None = None,
     *,
     coordinates: Sequence[str] | None = None,
-    arrows: int = 17,
+    arrows: int = 15,
     ax: Axes | None = None,
 ) -> PlotAxes:
     """The neurons or atoms of a measure as points, and −rate·∇Ψ_λ as arrows.
@@ -45,7 +46,7 @@ def particles(
         trajectory: What `mf.solve` returns, for the measure at its end; or a measure, such as one of `kept`.
         model: The model of the measure; that of a trajectory is known.
         coordinates: Names of the two; default the last two of the reduction.
-        arrows: Arrows along the longer side; 0 for none.
+        arrows: Arrows along each axis; 0 for none.
         ax: Axes to draw on; default new ones.
 
     Examples:
@@ -89,7 +90,8 @@ def particles(
         target.scatter(x, y, s=np.clip(area, 3.0, 120.0), color=color, alpha=0.7, linewidths=0, zorder=3)
         box = [_range(x, reduced.nonnegative[across]), _range(y, reduced.nonnegative[up])]
     if _check.integer(arrows, "arrows", at_least=0):
-        _field(target, reduced, cloud, (across, up), box, arrows)
+        source = _coarse(measure).as_cloud() if isinstance(measure, Density) else cloud
+        _field(target, reduced, source, (across, up), box, arrows)
     first, second = (symbol(reduced.coordinates[c]) for c in (across, up))
     target.set(xlabel=first, ylabel=second, xlim=box[0], ylim=box[1])
     return target
@@ -114,6 +116,16 @@ def _range(x: FloatArray, nonnegative: bool) -> tuple[float, float]:
     low, high = float(x.min()), float(x.max())
     margin = _MARGIN * (high - low) or 0.1 * max(abs(low), 1.0)
     return (max(low - margin, 0.0) if nonnegative else low - margin), high + margin
+
+
+def _coarse(law: Density) -> Density:
+    """Fewer cells, for a field that does not see single ones."""
+    edges, mass = list(law.edges), law.mass
+    for k, ends in enumerate(edges):
+        starts = np.arange(0, len(ends) - 1, -(-(len(ends) - 1) // _CELLS))
+        mass = np.add.reduceat(mass, starts, axis=k)
+        edges[k] = np.append(ends[starts], ends[-1])
+    return Density(tuple(edges), mass)
 
 
 def _field(
