@@ -118,19 +118,21 @@ def label_peaks(ax: Axes, peaks: list[tuple[float, float, str, str]]) -> None:
     to_axes = ax.transData + ax.transAxes.inverted()
     size = TEXT / 72 * ax.figure.dpi
     line, letter = 1.4 * size / ax.bbox.height, 0.65 * size / ax.bbox.width
-    taken: list[tuple[float, float, float]] = []  # left, right, height of the text
-    for x, y, text, color in sorted(peaks, key=lambda peak: peak[1]):
+    taken: dict[int, tuple[float, float, float]] = {}  # left, right and height of the text
+    for k in sorted(range(len(peaks)), key=lambda k: peaks[k][1]):
+        x, y, text, _ = peaks[k]
         at, height = to_axes.transform((x, y))
         half = letter * len(text) / 2
         at = min(max(at, half), 1 - half)
         height += 0.6 * line
-        for left, right, there in sorted(taken, key=lambda box: box[2]):
+        for left, right, there in sorted(taken.values(), key=lambda box: box[2]):
             if at - half < right and at + half > left and abs(height - there) < line:
                 height = there + line
-        taken.append((at - half, at + half, height))
-        note = ax.text(
-            at, height, text, color=color, fontsize=TEXT, ha="center", va="center", transform=ax.transAxes
-        )
+        taken[k] = at - half, at + half, height
+    for k, (_, _, text, color) in enumerate(peaks):
+        left, right, height = taken[k]
+        place: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
+        note = ax.text((left + right) / 2, height, text, color=color, fontsize=TEXT, **place)
         note.set_bbox({"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.5})
 
 

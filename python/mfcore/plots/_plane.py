@@ -14,7 +14,7 @@ from ..measure import Cloud, Density
 from ..model import Model
 from ..reduce import ReducedModel
 from ..trajectory import Measure, Trajectory
-from ._axes import GREY, TEXT, axes, next_color
+from ._axes import COLORS, GREY, TEXT, axes
 from ._coordinates import reduced_of, symbol, values
 from ._runs import model_of
 
@@ -78,7 +78,7 @@ def particles(
     cloud = Cloud(np.stack([x for x, _ in parts], axis=1), parts[0][1])
     x, y = cloud.points[:, across], cloud.points[:, up]
     target = axes(ax, (4.8, 4.2))
-    color = next_color(target)
+    color = COLORS[1 if target.collections else 0]  # seen on an image too, which is blue
     if isinstance(measure, Density) and len(reduced.coordinates) == 2:
         heights = measure.density if across == 0 else measure.density.T
         target.pcolormesh(
