@@ -178,9 +178,20 @@ def test_densities_are_lines_over_histograms_of_all_neurons():
     assert ax.get_title("left") == "bars: SGD, N = 40     lines: PDE"
 
 
-def test_atoms_are_histograms_of_their_masses():
+def test_atoms_that_are_nodes_of_a_law_look_like_its_density():
+    rho0 = MODEL.reduce().initial
+    (steps,) = plots.density(limit([mf.Cloud(*rho0.quadrature(200))], t=[1.0]), bins=12).patches
+    heights, edges, _ = steps.get_data()
+    law = stats.chi(6, scale=0.3)
+    assert (law.cdf(edges[0]), law.sf(edges[-1])) == pytest.approx((1e-3, 1e-3), rel=0.5)
+    assert heights @ np.diff(edges) == pytest.approx(1.0, rel=1e-12)
+    # A bar holds 2 or 3 of the nodes that matter; the interval of a node is its own to second order.
+    np.testing.assert_allclose(heights[1:-1], np.diff(law.cdf(edges))[1:-1] / np.diff(edges)[1:-1], rtol=0.1)
+
+
+def test_atoms_of_one_mass_are_a_histogram():
     rng = np.random.default_rng(0)
-    cloud = mf.Cloud(rng.uniform(0.5, 1.0, (30, 1)), rng.dirichlet(np.ones(30)))
+    cloud = mf.Cloud(rng.uniform(0.5, 1.0, (30, 1)))
     (steps,) = plots.density(limit([cloud], t=[1.0]), bins=6).patches
     heights, edges, _ = steps.get_data()
     assert len(heights) == 6

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .. import _check
 from .._check import FloatArray
-from ..measure import Density
+from ..measure import Cloud, Density
 from ..model import Model
 from ..reduce import ReducedModel
 from ..trajectory import Measure, Trajectory
@@ -44,7 +44,8 @@ def density(
             most three of them, the first, the middle and the last; else the end.
         coordinate: ``"norm"`` (|w|), ``"a"``, ``"b"``, or one of the reduction, such as ``"r1"``. Default:
             |w|, or the only coordinate there is.
-        bins: Bars of a histogram, over the range of its values; default 2·n^(1/3) of n values.
+        bins: Bars of a histogram, over the range of its values; default 2·n^(1/3) of n values, and half as
+            many as nodes for atoms of different masses, which are nodes of a quadrature.
         ax: Axes to draw on; for images as many as times. Default new ones.
 
     Returns:
@@ -148,15 +149,35 @@ def _curve(
             ax.plot(x, height, color=color, linewidth=1.6, zorder=3)
             return _extent(x, height)
     points, weights = values(model, law, name)
-    count = 1.0 / float(np.square(weights).sum())  # of values that matter
-    height, edges = np.histogram(points, bins=_edges(points, bins, count), weights=weights)
-    height = height / np.diff(edges)
+    if isinstance(law, Cloud) and law.points.shape[1] == 1 and np.ptp(weights) > 0:
+        mass, edges = _of_nodes(points, weights, bins)
+    else:
+        mass, edges = np.histogram(points, bins=_edges(points, bins, len(points)), weights=weights)
+    height = mass / np.diff(edges)
     if isinstance(law, np.ndarray):
         ax.stairs(height, edges, fill=True, color=color, alpha=0.35, linewidth=0, zorder=2)
     else:
         ax.stairs(height, edges, color=color, linewidth=1.3, zorder=3)
     place, top, _, _ = _extent(0.5 * (edges[1:] + edges[:-1]), height)
     return place, top, float(edges[0]), float(edges[-1])
+
+
+def _of_nodes(z: FloatArray, weights: FloatArray, bins: int | None) -> tuple[FloatArray, FloatArray]:
+    """Masses and edges of bars for atoms that are nodes of a quadrature, some two of them in a bar.
+
+    The mass of a node belongs to the interval up to the midpoints between it and its neighbours. Outer bars
+    take the tails, where there may be many nodes of next to no mass.
+    """
+    order = np.argsort(z)
+    z, total = z[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+    middles = 0.5 * (z[1:] + z[:-1])
+    cells = np.concatenate([2 * z[:1] - middles[:1], middles, 2 * z[-1:] - middles[-1:]])
+    ends = np.interp([_TAIL, 1 - _TAIL], total, cells)
+    inside = int(((z > ends[0]) & (z < ends[1])).sum())
+    edges = _edges(ends, bins or min(max(inside // 2, 1), 40), 1)
+    below = np.interp(edges, cells, total)
+    below[[0, -1]] = 0.0, 1.0
+    return np.diff(below), edges
 
 
 def _extent(x: FloatArray, height: FloatArray) -> tuple[float, float, float, float]:
@@ -170,7 +191,7 @@ def _form(law: Measure) -> str:
     return "bars" if isinstance(law, np.ndarray) else "lines" if isinstance(law, Density) else "steps"
 
 
-def _edges(points: FloatArray, bins: int | None, count: float) -> FloatArray:
+def _edges(points: FloatArray, bins: int | None, count: int) -> FloatArray:
     """Edges of bars over the range of the points; narrow ones if all are the same up to rounding."""
     low, high = float(points.min()), float(points.max())
     least = 1e-3 * max(abs(low), abs(high), 1e-3)
