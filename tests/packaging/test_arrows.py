@@ -10,7 +10,7 @@ CPP = [
     "base/simd*",
     "run",
     "base/*",
-    "activation random products quadrature sphere compress peak panel_basis",
+    "activation base/activations random products quadrature sphere compress peak panel_basis",
     "network smoothing separable two_radii",
     "data sampling links finite gaussian* reduction",
     "base/neurons moments features estimate",

@@ -13,6 +13,7 @@ from .._nodes import Nodes
 from ..data import Dataset
 from ..expectation import Exact, Expectation
 from ..model import Model
+from ..reduce import ReducedModel
 from .sgd import start_of
 
 _HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
@@ -20,6 +21,8 @@ _HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again a
 
 class FlowRung:
     """N neurons moved by an explicit scheme of the core, with fixed or adaptive steps."""
+
+    reduced: ReducedModel | None = None
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._check import FloatArray
 from ..model import Model
+from ..reduce import ReducedModel
 from .particles import system_of
 from .sgd import start_of
 
@@ -36,6 +37,8 @@ class _Point(NamedTuple):
 
 class StiffRung:
     """N neurons moved by `scipy.integrate.LSODA`, `BDF` or `Radau`."""
+
+    reduced: ReducedModel | None = None
 
     def __init__(self, method: Particles, model: Model, seed: int, threads: int) -> None:
         start = start_of(model, method.neurons, seed)
