@@ -15,7 +15,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr double kRounding = 1e-13;  // of the free energy, relative to the sum of the sizes of its terms
+constexpr double kRounding = 1e-14;  // of the free energy, relative to the sum of the sizes of its terms
 constexpr int kIterations = 60;      // at most, for the fixed point of an implicit step
 constexpr Index kTrial = 20;         // steps from one comparison of the couplings to the next
 
@@ -102,7 +102,7 @@ public:
     FlowState save() const override {
         const Control& c = control_;
         FlowState state{
-            {c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
+            {total_, c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
              static_cast<double>(c.countdown), static_cast<double>(c.counts.steps),
              static_cast<double>(c.counts.rejected), static_cast<double>(c.counts.evaluations), shown_},
             Vector(size())};
@@ -111,12 +111,12 @@ public:
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 11, "numbers", "has the wrong length", state.numbers.size());
+        require(state.numbers.size() == 12, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == static_cast<std::size_t>(size()), "vectors", "has the wrong length",
                 state.vectors.size());
         const double* number = state.numbers.data();
         Control& c = control_;
-        for (double* to : {&c.t, &c.h, &c.first_h, &c.rise, &c.compared_h}) *to = *number++;
+        for (double* to : {&total_, &c.t, &c.h, &c.first_h, &c.rise, &c.compared_h}) *to = *number++;
         c.implicit = *number++ != 0;
         for (Index* to : {&c.countdown, &c.counts.steps, &c.counts.rejected, &c.counts.evaluations})
             *to = static_cast<Index>(*number++);
@@ -335,18 +335,38 @@ private:
     /// r fall no further, it has to be so small that this does not show.
     bool implicit_step(const Vector& from, double h, Vector& to) {
         const double enough = 0.1 * std::sqrt(kRounding * now_.scale);
+        const Vector guess = fixed_;
+        if (accelerated_step(from, h, to, enough)) return true;
+        if (params_.step == 0) return false;  // a smaller step is cheaper
+        Eigen::VectorXd x = Eigen::Map<const Eigen::VectorXd>(guess.data(), potential_.rank());
+        const auto residual = [&](const Eigen::VectorXd& at, Eigen::VectorXd& out) {
+            fixed_.assign(at.begin(), at.end());
+            image_step(from, h, to);
+            out = Eigen::Map<const Eigen::VectorXd>(image_.data(), at.size()) - at;
+        };
+        const bool found = newton(x, enough, residual);
+        residual(x, x);
+        return found;
+    }
+
+    /// A step in the potential of the moments fixed_; those of its result are image_.
+    void image_step(const Vector& from, double h, Vector& to) {
+        set_potential_of(fixed_);
+        fluxes_.step(h, from.data(), to.data());
+        potential_.moments(to.data(), image_.data());
+    }
+
+    bool accelerated_step(const Vector& from, double h, Vector& to, double enough) {
         double best = INFINITY;
         int since = 0;  // iterations since the residual was halved
         anderson_.restart();
         for (int k = 0; k < kIterations && since < 8; ++k) {
-            set_potential_of(fixed_);
-            fluxes_.step(h, from.data(), to.data());
-            potential_.moments(to.data(), image_.data());
+            image_step(from, h, to);
             double moved = 0, size = 0;
             for (std::size_t i = 0; i < fixed_.size(); ++i) {
-                const double change = image_[i] - now_.moments[i];
+                const double change = image_[i] - now_.moments[i], shift = potential_.shift()[i];
                 moved += change * change;
-                size += image_[i] * image_[i] + potential_.shift()[i] * potential_.shift()[i];
+                size += image_[i] * image_[i] + shift * shift;
             }
             const double residual = anderson_.advance(fixed_.data(), image_.data());
             if (!std::isfinite(residual)) return false;
