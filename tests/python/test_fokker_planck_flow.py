@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special
-
 from mfcore import _core
+from scipy import special
 
 
 def centers(edges):
@@ -45,9 +44,7 @@ class Problem:
         values = self.features(probe) / math.sqrt(len(self.targets))
         base, along2, along1, both = values
         core = np.stack([base, along2 - base, along1 - base, both - along1 - along2 + base])
-        return _core.GridPotential(
-            first, second=second, core=core, shift=root_y, floor=0.0, decay=self.decay
-        )
+        return _core.GridPotential(first, second=second, core=core, shift=root_y, floor=0.0, decay=self.decay)
 
     def start(self, mean, std):
         mass = np.ones(())
@@ -80,12 +77,12 @@ class Problem:
 
 def line(cells=200, ridge=1.0, temperature=0.5, slope=0.0, target=0.0, half=6.0):
     """OU with slope 0; else one node with Φ = slope·z, that is U = slope² z z'."""
-    return Problem(
-        [np.linspace(-half, half, cells + 1)], lambda z: slope * z, [target], ridge, temperature
-    )
+    return Problem([np.linspace(-half, half, cells + 1)], lambda z: slope * z, [target], ridge, temperature)
 
 
-def plane(cells=(60, 50), ridge=0.5, temperature=0.3, rates=None, slopes=((1.0, 0.5), (0.0, 1.0)), target=1.0):
+def plane(
+    cells=(60, 50), ridge=0.5, temperature=0.3, rates=None, slopes=((1.0, 0.5), (0.0, 1.0)), target=1.0
+):
     slopes = np.array(slopes)
     edges = [np.linspace(-5, 5, n + 1) for n in cells]
     return Problem(edges, lambda z: z @ slopes.T, [target] * len(slopes), ridge, temperature, rates=rates)
@@ -124,7 +121,9 @@ def test_ornstein_uhlenbeck_is_second_order_in_space():
     np.testing.assert_allclose(errors[:-1] / errors[1:], 4, rtol=0.12)
 
 
-@pytest.mark.parametrize(("order", "coupling"), [(1, "lagged"), (1, "implicit"), (2, "lagged"), (2, "implicit")])
+@pytest.mark.parametrize(
+    ("order", "coupling"), [(1, "lagged"), (1, "implicit"), (2, "lagged"), (2, "implicit")]
+)
 @pytest.mark.parametrize("make", [lambda: line(80, slope=2.0, target=1.0), lambda: plane((24, 20))])
 def test_fixed_steps_have_the_order_they_state(order, coupling, make):
     problem = make()
@@ -154,7 +153,7 @@ def test_the_error_of_adaptive_steps_is_proportional_to_the_tolerance():
 
 @pytest.mark.parametrize("kappa", [0.5, 4.0, 100.0])
 def test_quadratic_interaction_has_its_exact_mean_and_variance(kappa):
-    """Ψ = −κ/2 ∫(z−z')²ρ(dz') + (λ+κ)z²/2 up to a constant: U = κ z z' and decay λ (math.md §6, solution 3)."""
+    """Solution 3 with −κ: Ψ = −κ/2 ∫(z−z')²ρ(dz') + (λ+κ)z²/2 is U = κ z z' and decay λ."""
     ridge, temperature, t, mean, std = 1.0, 0.5, 0.4, 1.2, 0.5
     found = []
     for cells in (400, 800):
@@ -223,9 +222,7 @@ def test_stationary_radial_laws_are_those_of_gaussians(d):
     for cells in (75, 150):
         low, high = (0.0, 4.0) if d < 20 else (0.7, 1.3)
         edges = np.linspace(low, high, cells + 1)
-        problem = Problem(
-            [edges], np.zeros_like, [0.0], ridge, temperature, volumes=[d - 1.0]
-        )
+        problem = Problem([edges], np.zeros_like, [0.0], ridge, temperature, volumes=[d - 1.0])
         flow = problem.flow(problem.start([1.2], [0.05]), tolerance=1e-9)
         assert flow.run(1e6) == "stationary"
         exact = np.diff(special.gammainc(d / 2, edges**2 * ridge / temperature / 2))
@@ -253,7 +250,9 @@ def test_the_free_energy_changes_by_what_the_identity_says(coupling, sign, step)
     fall = bracket(now) - bracket(before)
     assert fall < 0
     # Rounding, and for the implicit step the residual of its fixed point, 1e-8 of the way f has moved.
-    assert flow.free_energy - start == pytest.approx(fall + sign * moved @ moved / 2, abs=1e-13 + 1e-8 * moved @ moved)
+    assert flow.free_energy - start == pytest.approx(
+        fall + sign * moved @ moved / 2, abs=1e-13 + 1e-8 * moved @ moved
+    )
     assert start == pytest.approx(problem.free_energy(before), abs=1e-13)
     assert flow.free_energy == pytest.approx(problem.free_energy(now), abs=1e-13)
 
