@@ -246,6 +246,31 @@ class System:
     def speed(self) -> list[float]: ...
     def __call__(self, theta: _Array) -> _Array: ...
 
+class GridPotential:
+    def __init__(
+        self,
+        first: _Array,
+        *,
+        second: _Array | None = ...,
+        core: _Array | None = ...,
+        shift: _Array,
+        floor: float,
+        decay: _Array,
+        threads: int = ...,
+    ) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    def potential(self, mass: _Array) -> _Array: ...
+    def risk(self, mass: _Array) -> float: ...
+
+class GridAxis:
+    def __init__(self, width: _Array, coupling: _Array, watched: list[int] = ...) -> None: ...
+
+class GridStepper:
+    def __init__(self, potential: GridPotential, axes: list[GridAxis], scheme: str) -> None: ...
+    def step(self, mass: _Array, dt: float) -> float: ...
+    def bound(self, mass: _Array) -> float: ...
+
 class Flow:
     @staticmethod
     def fixed(
@@ -262,6 +287,20 @@ class Flow:
     @staticmethod
     def dopri5(
         system: System, start: _Array, *, rtol: float = ..., atol: float = ..., tolerance: float = ...
+    ) -> Flow: ...
+    @staticmethod
+    def finite_volume(
+        potential: GridPotential,
+        axes: list[GridAxis],
+        start: _Array,
+        scheme: str,
+        *,
+        t: float = ...,
+        first: float = ...,
+        step: float = ...,
+        accuracy: float = ...,
+        tolerance: float = ...,
+        wall: float = ...,
     ) -> Flow: ...
     def run(self, t: float, seconds: float = ...) -> str: ...
     @property
@@ -298,6 +337,7 @@ class FokkerPlanck(Flow):
         temperature: float,
         t: float = ...,
         rtol: float = ...,
+        first: float = ...,
         step: float = ...,
         order: int = ...,
         coupling: str = ...,

@@ -139,16 +139,20 @@ private:
 
     const State& shown() const { return shown_ > control_.t ? side_ : now_; }
 
-    /// Where the watched cells of either axis are in an array over the grid, each once.
+    /// Where the watched cells of any axis are in an array over the grid, each once.
     void watch(const std::vector<DiffusionAxis>& axes) {
-        for (Index i = 0; i < potential_.rows(); ++i)
-            for (Index j = 0; j < potential_.cols(); ++j) {
-                const auto has = [](const DiffusionAxis& axis, Index cell) {
-                    return std::find(axis.watched.begin(), axis.watched.end(), cell) != axis.watched.end();
-                };
-                if ((axes.size() > 1 && has(axes[0], i)) || has(axes.back(), j))
-                    watched_.push_back(i * potential_.stride() + j);
+        for (Index cell = 0; cell < size(); ++cell) {
+            bool found = false;
+            Index rest = cell;
+            for (std::size_t c = axes.size(); c-- > 0;) {
+                const Index n = static_cast<Index>(axes[c].edges.size()) - 1;
+                const std::vector<Index>& watched = axes[c].watched;
+                found |= std::find(watched.begin(), watched.end(), rest % n) != watched.end();
+                rest /= n;
             }
+            const Index cols = potential_.cols();
+            if (found) watched_.push_back(cell / cols * potential_.stride() + cell % cols);
+        }
     }
 
     /// Moments, risk, potential and free energy of the masses of a state.
@@ -245,6 +249,7 @@ private:
     /// An error estimate of a hundredth of the tolerance: it is at most h^2 times the largest rate squared.
     double first_step() {
         if (params_.step > 0) return params_.step;
+        if (params_.first > 0) return params_.first;
         set_potential(now_.psi);
         const double rate = fluxes_.fastest();
         return 0.1 * std::sqrt(params_.rtol) / (rate > 0 ? rate : 1);
