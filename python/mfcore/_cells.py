@@ -16,7 +16,7 @@ from .reduce import ReducedModel
 
 
 def log_volumes(edges: Sequence[FloatArray], exponents: Sequence[float]) -> FloatArray:
-    """log ∫_C Π z_c^{e_c} dz of every cell C of a tensor grid; logarithms, as r^319 leaves the range of floats.
+    """log ∫_C Π z_c^{e_c} dz of every cell C of a tensor grid. (r^319 leaves the range of floats.)
 
     Examples:
         >>> import numpy as np

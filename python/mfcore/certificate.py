@@ -77,16 +77,15 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
 
     Examples:
         >>> import math, mfcore as mf
-        >>> from mfcore.certificate import certificate
         >>> model = mf.Model(
         ...     data=mf.data.IsotropicGaussians(d=math.inf, delta=0.2),
         ...     network=mf.Network(
         ...         mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
         ...     ),
         ... ).reduce()
-        >>> certificate(model, [1.4616]).gap < 1e-6  # an optimum, nearly
+        >>> mf.certificate(model, [1.4616]).gap < 1e-6  # an optimum, nearly
         True
-        >>> start = certificate(model, [1.0])
+        >>> start = mf.certificate(model, [1.0])
         >>> start.gap > mf.risk(model, [1.0]) - mf.risk(model, [1.4616])
         True
     """
@@ -144,7 +143,7 @@ def _convexity(reduced: ReducedModel, points: FloatArray, weights: FloatArray, e
     if extent is None and _falls(reduced, found[0], float(depths[0]), residual, mean):
         lower, message = (
             trivial,
-            "Ψ seems to have no lower bound on this measure: the bound is that of any fit",
+            "Ψ has no lower bound, it seems: the bound is that of any fit",
         )
     elif lower < trivial:
         lower, message = trivial, "the bound is that of any fit"

@@ -44,13 +44,12 @@ def distance(
 
     Examples:
         >>> import mfcore as mf
-        >>> from mfcore.distance import distance
-        >>> round(distance([0.0, 1.0], mf.Cloud([[0.0], [3.0]], [0.25, 0.75]), p=1), 12)
+        >>> round(mf.distance([0.0, 1.0], mf.Cloud([[0.0], [3.0]], [0.25, 0.75]), p=1), 12)
         1.75
         >>> uniform = mf.Density(edges=[0.0, 1.0], mass=[1.0])
-        >>> round(distance(uniform, [0.5]) ** 2, 12)  # a variance of 1/12
+        >>> round(mf.distance(uniform, [0.5]) ** 2, 12)  # a variance of 1/12
         0.083333333333
-        >>> distance([[0.0, 0.0], [2.0, 0.0]], [[2.0, 1.0], [0.0, 1.0]])
+        >>> mf.distance([[0.0, 0.0], [2.0, 0.0]], [[2.0, 1.0], [0.0, 1.0]])
         1.0
     """
     power = _check.number(p, "p", at_least=1)
@@ -74,9 +73,8 @@ def kl(a: Density, b: Density) -> float:
 
     Examples:
         >>> import mfcore as mf
-        >>> from mfcore.distance import kl
         >>> edges = [0.0, 1.0, 2.0]
-        >>> round(kl(mf.Density(edges, [1.0, 0.0]), mf.Density(edges, [0.5, 0.5])), 6)
+        >>> round(mf.kl(mf.Density(edges, [1.0, 0.0]), mf.Density(edges, [0.5, 0.5])), 6)
         0.693147
     """
     _check.instance(a, "a", Density, "an mf.Density")
@@ -174,7 +172,7 @@ def _transport(a: _Law, b: _Law, p: float) -> float:
     n, m = len(a.points), len(b.points)
     if n * m > MOST_PAIRS:
         raise ValueError(
-            f"method must be 'sliced' for more than {MOST_PAIRS:.0e} pairs of points, got 'exact' for {n} × {m}"
+            f"method must be 'sliced' beyond {MOST_PAIRS:.0e} pairs of points, got 'exact' for {n} × {m}"
         )
     cost = spatial.distance.cdist(a.points, b.points) ** p
     if n == m and _equal(a) and _equal(b):

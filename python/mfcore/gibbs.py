@@ -87,12 +87,11 @@ def gibbs(
         Particles in a quadratic well, a Gaussian law of variance 1/(βλ):
 
         >>> import numpy as np, mfcore as mf
-        >>> from mfcore.gibbs import gibbs
         >>> well = mf.ReducedModel(
         ...     coordinates=["z"], weights=[1.0], targets=[0.0], features=np.zeros_like,
         ...     ridge=2.0, temperature=0.5,
         ... )
-        >>> law = gibbs(well)
+        >>> law = mf.gibbs(well)
         >>> round(float(law.measure.mass @ law.measure.centers[0] ** 2), 5)
         0.25
     """
@@ -136,13 +135,12 @@ def gibbs_path(model: AnyModel, temperatures: npt.ArrayLike, **options: Any) -> 
 
     Examples:
         >>> import mfcore as mf
-        >>> from mfcore.gibbs import gibbs_path
         >>> model = mf.Model(
         ...     data=mf.data.IsotropicGaussians(d=40, delta=0.8),
         ...     network=mf.Network(mf.activations.relu),
         ...     ridge=0.01,
         ... )
-        >>> warm, cold = gibbs_path(model, [1e-2, 1e-4], cells=400)
+        >>> warm, cold = mf.gibbs_path(model, [1e-2, 1e-4], cells=400)
         >>> warm.risk > cold.risk
         True
     """

@@ -73,15 +73,14 @@ def optimum(model: AnyModel, *, tolerance: float = 1e-8, extent: Any = None) -> 
         Values in {z² : z} are fitted to 4 and nothing else, and z is at most 3:
 
         >>> import mfcore as mf
-        >>> from mfcore.optimum import optimum
         >>> square = mf.ReducedModel(
         ...     coordinates=["z"], weights=[1.0], targets=[4.0], features=lambda z: z**2,
         ...     gradients=lambda z: 2 * z[:, None, :],
         ... )
-        >>> best = optimum(square, extent=(0, 3))
+        >>> best = mf.optimum(square, extent=(0, 3))
         >>> best.risk < 1e-8, best.gap <= 1e-8
         (True, True)
-        >>> round(optimum(square, extent=(0, 1)).risk, 6)
+        >>> round(mf.optimum(square, extent=(0, 1)).risk, 6)
         9.0
     """
     if not isinstance(model, ReducedModel):
@@ -99,9 +98,12 @@ def optimum(model: AnyModel, *, tolerance: float = 1e-8, extent: Any = None) -> 
         state, rounds = _improved(place, state, goal)
         if before is not None and not rounds:  # this box has nothing to offer that the one before had not
             return _result(place, state)
-    assert state is not None and before is not None
+    assert state is not None
+    assert before is not None
     gain = max(before.value - state.value, 0.0) / state.value if state.value > 0 else 0.0
-    message = f"larger boxes allow better measures: from the one before to this the value fell by {gain:.0e} of itself"
+    message = (
+        f"larger boxes allow better measures; from the one before the value fell by {gain:.0e} of itself"
+    )
     return _result(place, state, message)
 
 

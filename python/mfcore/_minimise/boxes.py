@@ -33,6 +33,7 @@ def moving(reduced: ReducedModel) -> ReducedModel:
     still = [name for name, rate in zip(reduced.coordinates, reduced.rates, strict=True) if rate == 0]
     if still:
         raise ValueError(
-            f"model must move all coordinates for a minimum over all measures, got rate 0 for {', '.join(still)}"
+            "model must move all coordinates for a minimum over all measures, "
+            f"got rate 0 for {', '.join(still)}"
         )
     return reduced

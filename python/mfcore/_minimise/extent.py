@@ -24,6 +24,8 @@ FIRST = 10.0  # where to begin without decay
 ROUGH = 1e-9  # gap while searching
 MOST_ROUNDS = 60
 MOST_DOUBLINGS = 14
+PROBES = 128  # points at every scale that tell how large features are
+LOOK_AHEAD = 7  # scales, each twice the one before, that are looked at in any case
 
 
 def grid(box: Box, cells: list[int]) -> list[FloatArray]:
@@ -102,23 +104,22 @@ def _adjusted(edges: FloatArray, marginal: FloatArray, wall: bool) -> tuple[tupl
 def _first_box(reduced: ReducedModel) -> Box:
     """Ends that the law cannot reach while R(ρ) ≤ E y² + τ², as |Ψ(z)| ≤ √R √U(z, z): then decay wins."""
     size = math.sqrt(float(reduced.weights @ np.square(reduced.targets)) + reduced.noise)
-    rng = np.random.default_rng(0)
     k = len(reduced.coordinates)
-    probes = rng.uniform(-1, 1, (32 * k, k))
+    probes = np.random.default_rng(0).uniform(-1, 1, (PROBES, k))
     probes = np.concatenate([probes, np.eye(k), -np.eye(k)])
-    probes[:, np.asarray(reduced.nonnegative)] = np.abs(probes[:, np.asarray(reduced.nonnegative)])
+    probes = np.where(reduced.nonnegative, np.abs(probes), probes)
     out: Box = []
-    for c in range(k):
-        reach = FIRST
+    for c, radius in enumerate(reduced.nonnegative):
+        reach = end = FIRST
         if reduced.ridge > 0 and reduced.decays[c]:
-            spread = math.sqrt((reduced.volume[c] + 1) * reduced.temperature / reduced.ridge)
-            reach = max(2.0 * spread, spread + 10 * math.sqrt(reduced.temperature / reduced.ridge))
-            for _ in range(40):
-                strongest = math.sqrt(
-                    float((np.square(reduced.features(probes * reach)) @ reduced.weights).max())
-                )
-                if 0.5 * reduced.ridge * reach**2 > 2 * size * strongest:
+            unit = math.sqrt(reduced.temperature / reduced.ridge)
+            reach = end = unit * (math.sqrt(reduced.volume[c] + 1) + 10)
+            for doubling in range(40):
+                square = np.square(reduced.features(probes * reach)) @ reduced.weights
+                if 0.5 * reduced.ridge * reach**2 <= 2 * size * math.sqrt(float(square.max())):
+                    end = 2 * reach
+                elif doubling >= LOOK_AHEAD and reach >= 4 * end:
                     break
-                reach *= 1.5
-        out.append((0.0 if reduced.nonnegative[c] else -reach, reach))
+                reach *= 2
+        out.append((0.0 if radius else -end, end))
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import ndimage, optimize
@@ -48,7 +49,7 @@ class Landscape:
         return np.asarray(local[np.argsort(values[local])][:POLISHED])
 
     def _polish(self, i: int, residual: FloatArray, size: float) -> tuple[FloatArray, float]:
-        """Down from point i, on a grid within its neighbours. Ψ is measured by `size` for the stopping rules."""
+        """Down from point i, on a grid within its neighbours; stopping rules see Ψ/size."""
         middle, reach = self.points[i], self.reach[i]
         wide = 1.0 if self.shape is not None else np.inf
         ends = np.array(self.box)
@@ -106,10 +107,11 @@ def potential(reduced: ReducedModel, points: FloatArray, residual: FloatArray) -
 
 def gradient(reduced: ReducedModel, points: FloatArray, residual: FloatArray) -> FloatArray:
     """∇Ψ_λ at points, (n, k)."""
-    slopes = np.einsum("nqk,q->nk", reduced.gradients(points), residual)
+    slopes = np.einsum("nqk,q->nk", reduced._gradients(points), residual)
     return np.asarray(slopes + reduced.ridge * np.asarray(reduced.decays) * points)
 
 
 def differentiable(reduced: ReducedModel) -> bool:
     """Whether it has gradients."""
-    return reduced.gradients.function is not None  # type: ignore[union-attr]
+    function: Any = reduced.gradients
+    return function.function is not None

@@ -23,8 +23,9 @@ def simplex_least_squares(
 
     Examples:
         >>> import numpy as np
-        >>> simplex_least_squares(np.array([[0.0, 1.0, 4.0]]), np.array([2.0]), np.zeros(3)).round(12).tolist()
-        [0.5, 0.0, 0.5]
+        >>> columns = np.array([[0.0, 4.0]])
+        >>> simplex_least_squares(columns, np.array([2.0]), np.zeros(2)).round(12).tolist()
+        [0.5, 0.5]
     """
     m = len(cost)
     if start is None:
