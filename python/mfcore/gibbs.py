@@ -65,7 +65,7 @@ def gibbs(
     extent: Any = None,
     points: npt.ArrayLike | None = None,
     volumes: npt.ArrayLike | None = None,
-    tolerance: float = 1e-14,
+    tolerance: float = 1e-20,
     start: Stationary | None = None,
 ) -> Stationary:
     """The stationary law ρ* ∝ v exp(−βΨ_λ(·; ρ*)) in reduced coordinates, by Newton on the concave dual.
@@ -80,7 +80,7 @@ def gibbs(
             box. None: a box is found that holds all mass but some 1e-12.
         points: Points, shape (n, k), in place of cells.
         volumes: Their volumes dz, shape (n,), without the factor Π z_c^{e_c}; by default equal, sum 1.
-        tolerance: Stop at this gap.
+        tolerance: Stop at this gap. Errors of ρ* are like its square root; rounding ends the search earlier.
         start: A result at another temperature or of a similar model, to begin from.
 
     Examples:

@@ -18,10 +18,12 @@ SEARCH = {
     3: 20,
 }  # cells per coordinate of the grids that search, by the number of coordinates
 FEWEST = 10
+MOST_FEATURES = 1 << 22  # cells times nodes
 EMPTY = 1e-12  # mass of an outer cell that may as well be beyond
 TAIL = 1e-15  # mass beyond a side that is left out
 FIRST = 10.0  # where to begin without decay
 ROUGH = 1e-9  # gap while searching
+FULL = 0.8  # part of the box that is not worth making smaller
 MOST_ROUNDS = 60
 MOST_DOUBLINGS = 14
 PROBES = 128  # points at every scale that tell how large features are
@@ -46,7 +48,8 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
     If `fixed`, the law is that in the potential of `f` instead.
     """
     box = _first_box(reduced)
-    cells = [SEARCH.get(len(box), FEWEST)] * len(box)
+    allowed = int((MOST_FEATURES // len(reduced.weights)) ** (1 / len(box)))
+    cells = [min(SEARCH.get(len(box), FEWEST), max(FEWEST, allowed))] * len(box)
     doublings = [0] * len(box)
     for _ in range(MOST_ROUNDS):
         edges = grid(box, cells)
@@ -96,7 +99,7 @@ def _adjusted(edges: FloatArray, marginal: FloatArray, wall: bool) -> tuple[tupl
     inside = np.flatnonzero((np.cumsum(marginal) > TAIL) & (np.cumsum(marginal[::-1])[::-1] > TAIL))
     first, last = int(inside[0]), int(inside[-1])
     margin = max(1, (last - first + 1) // 20)
-    if last - first + 1 + 2 * margin > 0.6 * n:
+    if last - first + 1 + 2 * margin > FULL * n:
         return (float(low), float(high)), False
     return (float(edges[max(0, first - margin)]), float(edges[min(n, last + 1 + margin)])), False
 

@@ -78,11 +78,15 @@ def newton(where: Places, h: FloatArray | None, tolerance: float) -> Solution:
     """Maximise D until the gap is at most `tolerance`, or until rounding or too many steps forbid more."""
     h = np.zeros(len(where.features.target)) if h is None else h
     mass, log_z = where.law(h)
-    value, steps = where.dual(h, log_z), 0
+    value, steps, stalled, smallest = where.dual(h, log_z), 0, 0, np.inf
     while True:
         mean = mass @ where.features.values
         slope = mean - h
-        if 0.5 * slope @ slope <= tolerance or steps == MOST_STEPS:
+        gap = 0.5 * slope @ slope
+        stalled = 0 if gap < 0.5 * smallest else stalled + 1
+        smallest = min(gap, smallest)
+        at_rounding = gap < 1e-15 * (1 + abs(value)) and stalled > 2
+        if gap <= tolerance or at_rounding or steps == MOST_STEPS:
             break
         step = _newton_step(where, mass, mean, slope)
         rounding = 1e-15 * (1 + abs(value) + abs(log_z) / where.beta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,10 @@ from ..reduce import ReducedModel
 from .boxes import Box
 from .span import Span, span
 
-SIDE = {1: 4001, 2: 97}  # points per coordinate of a grid, by the number of coordinates
-SCATTERED = 13  # log2 of the number of quasi-random points where a grid would need too many
+SIDE = {1: 4001, 2: 97}  # most points per coordinate of a grid, by the number of coordinates
+SCATTERED = 13  # log2 of the most quasi-random points where a grid would need too many
+FEWEST = 32  # points per coordinate of a grid in any case
+MOST_FEATURES = 1 << 22  # points times nodes
 POLISHED = 8  # lowest local minima that are followed to their bottoms
 
 
@@ -79,10 +82,12 @@ def landscape(reduced: ReducedModel, box: Box) -> Landscape:
     """Points in `box`: a tensor grid in one and two coordinates, quasi-random ones in more."""
     k = len(box)
     ends = np.arcsinh(np.array(box))
-    side = SIDE.get(k)
+    allowed = MOST_FEATURES // len(reduced.weights)
+    side = min(SIDE[k], max(FEWEST, int(allowed ** (1 / k)))) if k in SIDE else None
     if side is None:
-        unit = qmc.Sobol(k, seed=0).random_base2(SCATTERED)
-        spacing = (ends[:, 1] - ends[:, 0]) * 2.0 ** (-SCATTERED / k)
+        power = min(SCATTERED, max(10, int(math.log2(allowed + 1))))
+        unit = qmc.Sobol(k, rng=0).random_base2(power)
+        spacing = (ends[:, 1] - ends[:, 0]) * 2.0 ** (-power / k)
     else:
         mesh = np.meshgrid(*[np.linspace(0.0, 1.0, side)] * k, indexing="ij")
         unit = np.stack([m.ravel() for m in mesh], axis=1)
