@@ -14,7 +14,7 @@ from scipy import linalg
 
 from . import _check, _core
 from ._check import FloatArray
-from ._fibres import Fibres, NotSeparableError, Sampler, row_space
+from ._fibres import Fibres, NotSeparableError, Sampler, row_space, wider
 
 if TYPE_CHECKING:
     from .reduce import ReducedModel
@@ -23,10 +23,11 @@ __all__ = ["NotSeparableError", "Separable"]
 
 MOST_COORDINATES = 4  # that the core contracts
 MOST_POINTS = 400_000  # at which features are evaluated, ...
-MOST_ENTRIES = 10_000_000  # ... times nodes; but at least ...
-LEAST_POINTS = 10_000  # ... this many points
+MOST_ENTRIES = 20_000_000  # ... times nodes
 MOST_PANELS = {1: 400}  # per coordinate; lines of several coordinates multiply
 MOST_PANELS_EACH = 64
+MOST_NODES = 512  # independent combinations of them
+NODES_SHARE = 0.1  # of the tolerance, for what is lost at once
 ROUNDS = 12
 FIRST_FIBRES = 96  # more than the rank that is usual in two coordinates
 TESTS = 256  # fresh points on which a round is measured
@@ -100,8 +101,11 @@ class Separable:
         if len(limits) > MOST_COORDINATES:
             raise NotSeparableError(f"more than {MOST_COORDINATES} coordinates")
         root = np.sqrt(reduced.weights)
-        most = max(LEAST_POINTS, min(MOST_POINTS, MOST_ENTRIES // len(root)))
-        sample = Sampler(lambda z: reduced.features(z) * root, most)
+        most = min(MOST_POINTS, MOST_ENTRIES // len(root))
+        none = np.empty((0, len(root)))
+        sample = Sampler(
+            lambda z: reduced.features(z) * root, none, tolerance * NODES_SHARE, most, MOST_NODES
+        )
         return _Search(sample, limits, reduced, tolerance, like).run()
 
     @cached_property
@@ -165,7 +169,7 @@ class Separable:
 
 
 class _Search:
-    """Fibres on a few lines, a tensor grid of their interpolation points, a test; more lines where it fails."""
+    """Fibres on a few lines, then a tensor grid, then a test; more lines where it fails."""
 
     def __init__(
         self,
@@ -179,16 +183,16 @@ class _Search:
         self.k = len(box)
         self.clamped = np.array(reduced.nonnegative)
         most = MOST_PANELS.get(self.k, MOST_PANELS_EACH)
-        edges = [_edges(*limits, like and like.edges[c]) for c, limits in enumerate(box.tolist())]
+        edges = [_edges(limits, None if like is None else like.edges[c]) for c, limits in enumerate(box)]
         self.fibres = [Fibres(c, edges[c], most) for c in range(self.k)]
         self.rng = np.random.default_rng(0)
         self.places = [np.empty(0)] * self.k  # of a tensor grid, and ...
         self.values: FloatArray | None = None  # ... the features there
         corner = box[:, 1:].T
         if like is not None:
-            self.first = [np.vstack([lines, corner]) for lines in like.lines]
+            self.first = [np.vstack([lines, corner])[-1 if self.k == 1 else 0 :] for lines in like.lines]
         else:
-            count = 1 if self.k == 1 else max(4 * (self.k - 1), FIRST_FIBRES // len(reduced.weights))
+            count = max(4 * (self.k - 1), FIRST_FIBRES // len(reduced.weights)) * (self.k > 1)
             self.first = [np.vstack([self._draw(count), corner]) for _ in range(self.k)]
 
     def run(self) -> Separable:
@@ -199,7 +203,7 @@ class _Search:
                 fibres.add(self.sample, new, inner)
             found = self._fill(inner)
             points = self._draw(TESTS)
-            want = self.sample(points)
+            want = self.sample.raw(points)
             bases = [found.basis(c, points[:, c]) for c in range(self.k)]
             deviation = np.abs(_products(bases) @ found.core @ found.nodes - want)
             error = float(deviation.max()) / max(self.sample.largest, np.finfo(float).tiny)
@@ -233,7 +237,7 @@ class _Search:
             self.places[fibres.c], inverse = fibres.places(functions, self.places[fibres.c])
             inverses.append(inverse)
         values = self._grid_values()
-        nodes = row_space(values.reshape(-1, values.shape[-1]), allowed)
+        nodes = row_space(values.reshape(-1, values.shape[-1]), allowed)  # fewer than the samples needed
         core = values @ nodes.T
         for c, inverse in enumerate(inverses):
             core = np.moveaxis(np.tensordot(inverse, core, (1, c)), 0, c)
@@ -243,7 +247,7 @@ class _Search:
             edges=tuple(fibres.edges for fibres in self.fibres),
             series=tuple(series),
             core=np.ascontiguousarray(core.reshape(-1, core.shape[-1])),
-            nodes=nodes,
+            nodes=nodes @ self.sample.nodes,
             weights=model.weights,
             targets=model.targets,
             noise=model.noise,
@@ -257,13 +261,17 @@ class _Search:
         """Features on the tensor grid of the places; those of an earlier, smaller grid are known."""
         grid = np.stack(np.meshgrid(*self.places, indexing="ij"), axis=-1)
         known = np.zeros(grid.shape[:-1], dtype=bool)
-        values = np.empty((*known.shape, len(self.reduced.weights)))
-        if self.values is not None:
-            corner = tuple(slice(0, n) for n in self.values.shape[:-1])
-            known[corner] = True
-            values[corner] = self.values
+        new = old = self.values
+        if old is not None:
+            known[tuple(slice(0, n) for n in old.shape[:-1])] = True
         if not known.all():
-            values[~known] = self.sample(grid[~known])
+            new = self.sample(grid[~known])
+        combinations = len(self.sample.nodes)
+        values = np.empty((*known.shape, combinations))
+        if old is not None:
+            values[known] = wider(old, combinations).reshape(-1, combinations)
+        if new is not old:
+            values[~known] = new
         self.values = values
         return values
 
@@ -277,7 +285,8 @@ class _Search:
         return np.asarray(self.box[:, 0] + part * (self.box[:, 1] - self.box[:, 0]))
 
 
-def _edges(low: float, high: float, like: FloatArray | None) -> FloatArray:
+def _edges(limits: FloatArray, like: FloatArray | None) -> FloatArray:
+    low, high = limits
     ends = np.array([low, high])
     if like is None:
         return ends
