@@ -154,6 +154,14 @@ class Grid:
             found.append(_core.DiffusionAxis(self.edges[c], rate=rate, volume=volume, watched=ends))
         return found
 
+    def still_log_volume(self, mass: FloatArray) -> float:
+        """Mean over `mass` of the log volume of its cell in the coordinates at rest."""
+        logs = np.zeros(())
+        for c in self.still:
+            e = self.edges[c]
+            logs = np.add.outer(logs, _core.log_cell_volume(e[:-1], e[1:], self.reduced.volume[c]))
+        return float((mass.sum(axis=self.moving) * logs).sum())
+
     def potential(self, threads: int = 0, *, split: bool = False) -> _core.GridPotential:
         """Features at the centres, compressed; `split`: coordinates at rest are an axis of their own."""
         reduced, decay = self.reduced, self.decay()

@@ -116,7 +116,7 @@ void validate(const DiffusionAxis& axis) {
 double log_cell_volume(double low, double high, double e) {
     if (e == 0) return std::log(high - low);
     // int z^e dz = high^(e+1) (1 - (low/high)^(e+1)) / (e+1)
-    const double minus_rest = low > 0 ? std::expm1((e + 1) * std::log(low / high)) : -1.0;
+    const double minus_rest = low > 0 ? std::expm1((e + 1) * std::log1p((low - high) / high)) : -1.0;
     return (e + 1) * std::log(high) + std::log(-minus_rest) - std::log(e + 1);
 }
 

@@ -55,6 +55,7 @@ class _State(NamedTuple):
     at_wall: bool = False  # the grid must grow before anything else
     grown: int = 0
     before: tuple[int, int, int] = (0, 0, 0)  # steps, rejected ones and evaluations on smaller grids
+    rise: float = 0.0  # of the free energy on them, with noise
 
 
 class DensityRung:
@@ -143,15 +144,17 @@ class DensityRung:
         """The free energy."""
         fine = self._state.fine
         if isinstance(fine.flow, _core.FokkerPlanck):
-            return {"free_energy": fine.flow.free_energy}
+            shift = self._reduced.log_volume + fine.grid.still_log_volume(fine.mass)
+            return {"free_energy": fine.flow.free_energy - self._reduced.temperature * shift}
         mass = fine.flow.theta()
         return {"free_energy": fine.potential.risk(mass) / 2 + float(fine.grid.decay() @ mass)}
 
     def state(self) -> dict[str, np.ndarray]:
         """Grid, and numbers and vectors of both runs."""
-        fine, coarser, at_wall, grown, before = self._state
+        fine, coarser, at_wall, grown, before, rise = self._state
         arrays = {f"edges/{c}": e for c, e in enumerate(fine.grid.edges)}
         arrays["counts"] = np.array([float(at_wall), grown, *before])
+        arrays["rise"] = np.array(rise)
         if fine.grid.box is not None:
             arrays["box"] = fine.grid.box
             arrays["separable"] = np.array(fine.grid.features is not None)
@@ -173,7 +176,12 @@ class DensityRung:
             solver.flow.restore(state[f"numbers/{k}"].tolist(), state[f"vectors/{k}"])
         at_wall, grown, *before = (int(n) for n in state["counts"])
         steps, rejected, evaluations = before
-        self._state = new._replace(at_wall=bool(at_wall), grown=grown, before=(steps, rejected, evaluations))
+        self._state = new._replace(
+            at_wall=bool(at_wall),
+            grown=grown,
+            before=(steps, rejected, evaluations),
+            rise=float(state["rise"]),
+        )
 
     def meta(self) -> dict[str, Any]:
         """Scheme, cells, extent and how often it grew, rank of the features, steps, and atoms of mass."""
@@ -189,7 +197,14 @@ class DensityRung:
             "rejected": rejected,
             "evaluations": evaluations,
             "atoms": atoms_in(fine.mass, fine.grid),
+            **({} if self.noiseless else {"largest_rise": self._largest_rise()}),
         }
+
+    def _largest_rise(self) -> float:
+        """Of the free energy in one step, of which rounding leaves something; 0 if there was none."""
+        flow = self._state.fine.flow
+        assert isinstance(flow, _core.FokkerPlanck)
+        return max(0.0, flow.largest_rise, self._state.rise)
 
     def _extent(self) -> list[tuple[str, FloatArray]]:
         return list(zip(self._reduced.coordinates, self._state.fine.grid.edges, strict=True))
@@ -255,7 +270,7 @@ class DensityRung:
 
     def _grow(self) -> bool:
         """Longer grids, from the present masses; False where that has no end."""
-        fine, coarser, _, grown, _ = self._state
+        fine, coarser, _, grown, *_ = self._state
         grid, mass = fine.grid, fine.mass
         for c, first in zip(grid.moving, (self._first[c] for c in grid.moving), strict=True):
             along = np.moveaxis(mass, c, 0)
@@ -272,7 +287,8 @@ class DensityRung:
             masses.append(transfer(solver.mass, solver.grid, coarse))
         t, h = fine.flow.t, fine.flow.step_size
         state = self._solvers(grid, transfer(mass, fine.grid, grid), masses, t, h)
-        self._state = state._replace(grown=grown + 1, before=self._counts())
+        rise = 0.0 if self.noiseless else self._largest_rise()
+        self._state = state._replace(grown=grown + 1, before=self._counts(), rise=rise)
         return True
 
     def _check_step(self, grid: Grid, mass: FloatArray, step: float) -> None:
