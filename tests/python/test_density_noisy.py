@@ -94,7 +94,7 @@ def test_the_end_is_the_gibbs_law_of_its_own_potential(d, temperature):
             - mf.psi(reduced, centers, run.final) / temperature
         )
     law = np.exp(logs - logs.max())
-    # Stationary to a velocity of 1e-8; features compressed to 1e-12 of the largest, over a temperature of 1e-3.
+    # Stationary to a velocity of 1e-8; features compressed to 1e-12 of the largest, over a temperature.
     assert np.abs(law / law.sum() - mass).sum() < 1e-6
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..density import PDE
 
 _WALL = 1e-10  # mass in the outermost cells at which the grid grows
+_GONE = 1e-15  # mass at the ends that need not stay where it is when the grid grows
 _MOST_GROWTH = 1e6  # of the extent, after which mass is taken to run away
 _ACCURACY = 16.0  # over cells²: error of a noisy step in time, so that it falls with that of the grid
 _CHANGE = 1.0  # over cells: how much of a relaxation time of the potential one step may take
@@ -278,6 +279,7 @@ class DensityRung:
         grid, mass = fine.grid, fine.mass
         for c, first in zip(grid.moving, (self._first[c] for c in grid.moving), strict=True):
             along = np.moveaxis(mass, c, 0)
+            grid = grid.trimmed(c, mass, _GONE)  # where mass was before needs no cells
             for side, end in ((0, along[0].sum()), (1, along[-1].sum())):
                 if end > _WALL / 8 and not (side == 0 and grid.has_wall(c)):
                     grid = grid.grown(c, side, self._most[c])
