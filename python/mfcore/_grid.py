@@ -7,7 +7,6 @@ the initial law; the core sees them as further cells of the first moving coordin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,10 +15,10 @@ import numpy as np
 from . import _core
 from ._check import FloatArray
 from ._fibres import NotSeparableError
+from ._grid_factors import COMPRESSION, in_order, orthonormal, tucker
 from ._separable import Separable
 from .reduce import ReducedModel
 
-COMPRESSION = 1e-12
 MOST_NUMBERS = 1 << 26  # of a table of features in two coordinates: 0.5 GB
 
 
@@ -168,14 +167,14 @@ class Grid:
         root = np.sqrt(reduced.weights)
         if self.features is not None:
             parts = [self.features.basis(c, self.centers[c]) for c in range(len(self.edges))]
-            first, second, core = _in_order(parts, self.features.core, self.order)
+            first, second, core = in_order(parts, self.features.core, self.order)
             nodes = self.features.nodes
         elif len(self.moving) == 1 and not (split and len(self.edges[self.moving[0]]) - 1 < self.size):
             basis, coefficients, _ = _core.compress(self._table() * root, COMPRESSION)
-            turn, nodes = _orthonormal(coefficients)
+            turn, nodes = orthonormal(coefficients)
             first, second, core = basis @ turn, None, None
         else:
-            first, second, core, nodes = _tucker(self._table() * root, self.shape[self.moving[-1]])
+            first, second, core, nodes = tucker(self._table() * root, self.shape[self.moving[-1]])
         shift = nodes @ (root * reduced.targets)
         floor = float(reduced.weights @ reduced.targets**2 - shift @ shift)
         return _core.GridPotential(
@@ -271,44 +270,3 @@ def _quarter(edges: FloatArray) -> int:
 def _merged(edges: FloatArray) -> FloatArray:
     """Every other edge; the last cell of an odd number stays as it is."""
     return edges[::2] if len(edges) % 2 == 1 else np.append(edges[:-1:2], edges[-1])
-
-
-def _orthonormal(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """coefficients = turn · nodes, with orthonormal rows of `nodes`."""
-    nodes, turn = np.linalg.qr(coefficients.T)
-    return np.ascontiguousarray(turn.T), np.ascontiguousarray(nodes.T)
-
-
-def _in_order(
-    parts: Sequence[FloatArray], core: FloatArray, order: Sequence[int]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Factors of all coordinates as those of the two axes of the core: (n1, a), (n2, b), (a·b, rank)."""
-    rank = core.shape[1]
-    core = core.reshape(*(part.shape[1] for part in parts), rank).transpose(*order, len(order))
-    first, last = parts[order[0]], parts[order[-1]]
-    for c in order[1:-1]:
-        first = (first[:, None, :, None] * parts[c][None, :, None, :]).reshape(len(first) * len(parts[c]), -1)
-    core = core.reshape(first.shape[1], last.shape[1] * rank)
-    if len(order) > 2:  # products have more functions than they need
-        first, turn = _cut(first)
-        core = turn @ core
-    return first, last, np.ascontiguousarray(core.reshape(-1, rank))
-
-
-def _tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Factors of the two axes, core and nodes of a full table, axis by axis."""
-    q = table.shape[1]
-    first, rest = _cut(table.reshape(-1, last * q))
-    a = len(rest)
-    second, rest = _cut(rest.reshape(a, last, q).transpose(1, 0, 2).reshape(last, a * q))
-    b = len(rest)
-    core, rest = _cut(rest.reshape(b, a, q).transpose(1, 0, 2).reshape(a * b, q))
-    turn, nodes = _orthonormal(rest)
-    return first, second, core @ turn, nodes
-
-
-def _cut(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns and coefficients, no entry off by more than a third of the tolerance."""
-    u, sizes, v = np.linalg.svd(table, full_matrices=False)
-    rank = max(1, int((sizes > COMPRESSION / 3 * np.abs(table).max()).sum()))
-    return np.ascontiguousarray(u[:, :rank]), sizes[:rank, None] * v[:rank]

@@ -27,7 +27,7 @@ PYTHON = [
     "_check _build",
     "_registry _rng activations conventions _fibres",
     "_scalar network",
-    "_parts _evaluator _tables _node_rules _tucker _blocks measure init",
+    "_parts _evaluator _tables _node_rules _tucker _blocks _grid_factors measure init",
     "data _reduced_init _separable",
     "model reduce _exact _nodes _project",
     "expectation _reductions _grid",

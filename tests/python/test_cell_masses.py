@@ -44,9 +44,9 @@ def test_masses_of_cells_are_shares_of_a_sample(name):
         along = mass.sum(axis=tuple(i for i in range(len(edges)) if i != c))
         if len(edges) == 1:  # six standard deviations of a share: 12 cells, odds of 2e-8
             assert (np.abs(count - along) < 6 * np.sqrt(along / n) + 1e-9).all()
-        else:  # nodes are put on two cells each
+        else:  # nodes are put on two cells each, those beyond the last centre on the last
             centers = 0.5 * (e[1:] + e[:-1])
-            assert abs(along @ centers - points[:, c].mean()) < 0.2 * (e[1] - e[0])
+            assert abs(along @ centers - points[:, c].mean()) < 0.5 * (e[1] - e[0])
 
 
 def test_points_are_shared_so_that_means_are_exact():

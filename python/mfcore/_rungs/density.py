@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..measure import Density
 from ..model import Model
 from ..reduce import ReducedModel
 from .cells import initial_grid, starts_sharp
+from .gathered import atoms_in, extrapolated_error
 from .particles import message_of
 from .reduced import reduced_of
 
@@ -29,8 +29,6 @@ _MOST_GROWTH = 1e6  # of the extent, after which mass is taken to run away
 _ACCURACY = 16.0  # over cells²: error of a noisy step in time, so that it falls with that of the grid
 _CHANGE = 1.0  # over cells: how much of a relaxation time of the potential one step may take
 _COARSER = 2  # grids for the error estimate
-_ATOM = 0.01  # mass in two cells next to each other that may be called an atom ...
-_CONTRAST = 10.0  # ... if it is so many times what is in the cells beside them
 
 
 class _Solver(NamedTuple):
@@ -311,46 +309,3 @@ class DensityRung:
                 f"step must be at most {bound:.6g}, where {self._scheme} on {'×'.join(map(str, grid.shape))} "
                 f"cells is stable at the start, got {_check.shown(step)}"
             )
-
-
-def extrapolated_error(risk: float, half: float, quarter: float, order: int) -> float:
-    """Distance to vanishing cells from the values on all, half and a quarter of the cells.
-
-    Differences that shrink by a factor f per halving leave last/(f − 1): f is measured, between 3/2 and
-    2^order. A last difference that is small by chance counts for what the one before makes it.
-    """
-    last, before, ideal = abs(risk - half), abs(half - quarter), 2.0**order
-    factor = min(max(before / last, 1.5), ideal) if last > 0 else ideal
-    return max(last / (factor - 1), before / ideal)
-
-
-def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
-    """Where much mass is in at most two cells along each moving coordinate."""
-    found: list[dict[str, Any]] = []
-    moving = set(grid.moving)
-    near, far = mass, mass
-    for c in range(mass.ndim):
-        if c in moving:
-            near, far = _windows(near, c, 0, 2), _windows(far, c, 1, 4)
-    where = np.argwhere((near > _ATOM) & (near > _CONTRAST * (far - near)))
-    taken: set[tuple[int, ...]] = set()
-    for index in sorted((tuple(map(int, i)) for i in where), key=lambda i: -near[i]):
-        cells = list(product(*(range(i, i + 1 + (c in moving)) for c, i in enumerate(index))))
-        cells = [cell for cell in cells if all(i < n for i, n in zip(cell, mass.shape, strict=True))]
-        if taken.isdisjoint(cells):
-            taken.update(cells)
-            weights = np.array([mass[cell] for cell in cells])
-            centers = np.array([[grid.centers[c][i] for c, i in enumerate(cell)] for cell in cells])
-            position = (weights @ centers / weights.sum()).tolist()
-            found.append({"at": position, "mass": float(weights.sum())})
-    return found
-
-
-def _windows(mass: FloatArray, c: int, before: int, length: int) -> FloatArray:
-    """Sums over `length` cells along axis c, from `before` cells before each on."""
-    pad = [(0, 0)] * mass.ndim
-    pad[c] = (before + 1, length - before)
-    total = np.cumsum(np.pad(mass, pad), axis=c)
-    n = mass.shape[c]
-    upper, lower = np.arange(length, length + n), np.arange(n)
-    return np.asarray(np.take(total, upper, axis=c) - np.take(total, lower, axis=c))
