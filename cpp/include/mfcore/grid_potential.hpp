@@ -34,6 +34,7 @@ public:
     Index stride() const { return stride_; }
     Index size() const { return rows_ * stride_; }  ///< entries of an array over the grid
     bool flat() const { return flat_; }             ///< one coordinate
+    int requested() const { return requested_; }    ///< threads asked for; 0: the default
     int threads() const { return threads_; }        ///< as the work of one evaluation deserves
 
     /// From cells in C order to an array over the grid, and back.
@@ -64,7 +65,7 @@ private:
     Index rank_, rows_, cols_, stride_;
     bool flat_;
     double floor_;
-    int threads_ = 1;
+    int requested_, threads_ = 1;
     AlignedVector shift_, decay_, weights_;
     AlignedVector sums_;
     AlignedVector basis_;               // one coordinate

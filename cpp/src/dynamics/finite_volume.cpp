@@ -42,7 +42,7 @@ FiniteVolume::FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, 
         sums_.resize(potential_.rank() * cells::kWidth);
     } else {
         // About 4 cells a nanosecond beside the products.
-        threads_ = std::max(potential_.threads(), threads_for(potential_.size() / 4, 0));
+        threads_ = std::max(potential_.threads(), threads_for(potential_.size() / 4, potential_.requested()));
         transfers_.resize(3 * 4 * (stride + 2 * kMargin) * threads_);
         sums_.resize(2 * ((rows + GridPotential::kRows - 1) / GridPotential::kRows));
     }
