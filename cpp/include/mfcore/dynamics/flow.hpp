@@ -42,6 +42,7 @@ enum class End {
     stationary,   ///< root mean square of the gradient below the tolerance
     diverged,     ///< the next state is not finite
     stuck,        ///< adaptive steps fell below rounding
+    wall,         ///< mass has come to the end of a grid
 };
 
 /// All that a checkpoint needs, opaque but for the sizes.
