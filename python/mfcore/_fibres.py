@@ -6,6 +6,7 @@ panels that are halved until a polynomial resolves every fibre; `row_space` find
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from ._check import FloatArray
 # Terms of a panel's polynomial. With 14 the features of kinked activations at d = 320 need twice as many
 # samples in all for 1e-12, with 24 no fewer.
 TERMS = 18
+OVERSAMPLING = 1.25  # places per function
 SKETCH = 256  # rows of the first random sketch of a large matrix
 
 _POINTS = np.sin(np.pi * (np.arange(TERMS) - (TERMS - 1) / 2) / TERMS)  # Chebyshev points, increasing
@@ -58,7 +60,7 @@ class Fibres:
     def __init__(self, c: int, edges: FloatArray, most: int) -> None:
         self.c, self.most = c, most
         self.panels = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-        self.lines: FloatArray | None = None
+        self.lines = np.empty((0, 0))
         self.values: list[FloatArray] = []  # of each panel: (TERMS, fibres)
 
     @property
@@ -76,7 +78,7 @@ class Fibres:
         fresh = self._sampled(sample, self.panels, lines)
         old = self.values
         self.values = [np.hstack(pair) for pair in zip(old, fresh, strict=True)] if old else fresh
-        self.lines = lines if self.lines is None else np.vstack([self.lines, lines])
+        self.lines = np.vstack([self.lines, lines]) if old else lines
         pending, unchecked = [True] * len(self.panels), fresh
         while any(pending):
             # Two coefficients, one of an even and one of an odd polynomial: what follows is smaller.
@@ -84,7 +86,9 @@ class Fibres:
                 new and float(np.abs(_SERIES[-2:] @ values).max()) > tolerance * sample.largest
                 for new, values in zip(pending, unchecked, strict=True)
             ]
-            halves = [half for panel, b in zip(self.panels, bad, strict=True) if b for half in _halves(*panel)]
+            halves = [
+                half for panel, b in zip(self.panels, bad, strict=True) if b for half in _halves(*panel)
+            ]
             if len(self.panels) + len(halves) // 2 > self.most:
                 raise NotSeparableError(f"more than {self.most} panels in coordinate {self.c}")
             found = iter(self._sampled(sample, halves, self.lines) if halves else [])
@@ -102,6 +106,25 @@ class Fibres:
     def series(self, functions: FloatArray) -> FloatArray:
         """Chebyshev coefficients, (panels, TERMS, functions), of functions given at `points`."""
         return np.asarray(_SERIES @ functions.reshape(len(self.panels), TERMS, -1))
+
+    def places(self, functions: FloatArray, old: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Places that determine a combination of the functions, the old ones first, and how.
+
+        Returns:
+            The places, and the matrix that maps values there to coefficients of the functions.
+        """
+        rank = functions.shape[1]
+        series, edges = self.series(functions), self.edges
+        there = _values(edges, series, old)
+        while len(old) < min(math.ceil(OVERSAMPLING * rank), len(functions)):
+            # Pivots in the metric of what the places so far determine: first what they leave open.
+            metric = np.linalg.qr(np.vstack([there, 1e-6 * np.eye(rank)]), mode="r")
+            weak = linalg.solve_triangular(metric.T, functions.T, lower=True)
+            _, _, order = linalg.qr(weak, mode="economic", pivoting=True)
+            count = min(math.ceil(OVERSAMPLING * rank), len(functions)) - len(old)
+            new = order[: min(rank, count)]
+            old, there = np.concatenate([old, self.points[new]]), np.vstack([there, functions[new]])
+        return old, np.linalg.pinv(there)
 
     def _sampled(
         self, sample: Sampler, panels: list[tuple[float, float]], lines: FloatArray
@@ -132,18 +155,6 @@ def row_space(matrix: FloatArray, tolerance: float) -> FloatArray:
         sketch *= 2
 
 
-def interpolation_points(functions: FloatArray, count: int) -> npt.NDArray[np.intp]:
-    """Rows of `functions`, at least `count` of them if there are, from which the others follow stably."""
-    left = np.arange(len(functions))
-    chosen: list[npt.NDArray[np.intp]] = []
-    while len(left) and sum(map(len, chosen)) < count:  # the second time to oversample
-        _, _, order = linalg.qr(functions[left].T, mode="economic", pivoting=True)
-        take = min(functions.shape[1], count - sum(map(len, chosen)), len(left))
-        chosen.append(left[order[:take]])
-        left = np.setdiff1d(left, chosen[-1])
-    return np.sort(np.concatenate(chosen))
-
-
 def _smallest_rank(
     matrix: FloatArray, right: FloatArray, tolerance: float, sizes: FloatArray | None
 ) -> int | None:
@@ -166,6 +177,14 @@ def _smallest_rank(
         else:
             low = rank + 1
     return high
+
+
+def _values(edges: FloatArray, series: FloatArray, z: FloatArray) -> FloatArray:
+    """Functions given by their series on panels, at points."""
+    panel = np.clip(np.searchsorted(edges, z, side="right") - 1, 0, len(series) - 1)
+    low, high = edges[panel], edges[panel + 1]
+    terms = np.polynomial.chebyshev.chebvander(((z - low) - (high - z)) / (high - low), TERMS - 1)
+    return np.asarray(np.einsum("nt,ntf->nf", terms, series[panel]))
 
 
 def _places(panels: list[tuple[float, float]]) -> FloatArray:

@@ -129,12 +129,14 @@ class Grid:
             return replace(self, box=box, features=None)
 
     def _roomy_box(self) -> FloatArray:
-        """Half as long again at both ends of moving coordinates, radii not below 0."""
+        """Two lengths more at both ends of moving coordinates, radii not below 0: features are dear."""
         box = np.empty((len(self.edges), 2))
         for c, (edges, centers) in enumerate(zip(self.edges, self.centers, strict=True)):
             low, high = (edges[0], edges[-1]) if c in self.moving else (centers[0], centers[-1])
-            room = 0.5 * (high - low) if c in self.moving else 1e-3 * max(abs(low), abs(high), 1.0)
-            box[c] = low - room, high + room
+            room = 2.0 * (high - low) if c in self.moving else 1e-3 * max(abs(low), abs(high), 1.0)
+            # Short binary numbers, so that low + (high − low) is high exactly.
+            unit = 2.0 ** (math.floor(math.log2(max(abs(low), abs(high)) + room)) - 20)
+            box[c] = math.floor((low - room) / unit) * unit, math.ceil((high + room) / unit) * unit
             if self.reduced.nonnegative[c]:
                 box[c, 0] = max(box[c, 0], 0.0)
         return box

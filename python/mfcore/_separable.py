@@ -14,7 +14,7 @@ from scipy import linalg
 
 from . import _check, _core
 from ._check import FloatArray
-from ._fibres import Fibres, NotSeparableError, Sampler, interpolation_points, row_space
+from ._fibres import Fibres, NotSeparableError, Sampler, row_space
 
 if TYPE_CHECKING:
     from .reduce import ReducedModel
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["NotSeparableError", "Separable"]
 
 MOST_COORDINATES = 4  # that the core contracts
-MOST_POINTS = 60_000  # at which features are evaluated
+MOST_POINTS = 400_000  # at which features are evaluated, ...
+MOST_ENTRIES = 10_000_000  # ... times nodes; but at least ...
+LEAST_POINTS = 10_000  # ... this many points
 MOST_PANELS = {1: 400}  # per coordinate; lines of several coordinates multiply
 MOST_PANELS_EACH = 64
-ROUNDS = 8
+ROUNDS = 12
+FIRST_FIBRES = 96  # more than the rank that is usual in two coordinates
 TESTS = 256  # fresh points on which a round is measured
-OVERSAMPLING = 1.25  # interpolation points per function
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +72,6 @@ class Separable:
         *,
         tolerance: float = 1e-12,
         like: Separable | None = None,
-        most: int = MOST_POINTS,
     ) -> Separable:
         """The features of `reduced` on a box, to `tolerance` times the largest √p_q Φ_q there.
 
@@ -79,10 +80,9 @@ class Separable:
             box: A pair (lowest, highest) per coordinate.
             tolerance: Of the measured error.
             like: The features on another box: their panels and lines are where the search starts.
-            most: Points at which to give up.
 
         Raises:
-            NotSeparableError: The features are not smooth enough; found out within `most` points.
+            NotSeparableError: The features are not smooth enough, found out by a limited number of points.
 
         Examples:
             >>> import math, mfcore as mf
@@ -100,6 +100,7 @@ class Separable:
         if len(limits) > MOST_COORDINATES:
             raise NotSeparableError(f"more than {MOST_COORDINATES} coordinates")
         root = np.sqrt(reduced.weights)
+        most = max(LEAST_POINTS, min(MOST_POINTS, MOST_ENTRIES // len(root)))
         sample = Sampler(lambda z: reduced.features(z) * root, most)
         return _Search(sample, limits, reduced, tolerance, like).run()
 
@@ -180,46 +181,60 @@ class _Search:
         most = MOST_PANELS.get(self.k, MOST_PANELS_EACH)
         edges = [_edges(*limits, like and like.edges[c]) for c, limits in enumerate(box.tolist())]
         self.fibres = [Fibres(c, edges[c], most) for c in range(self.k)]
+        self.rng = np.random.default_rng(0)
+        self.places = [np.empty(0)] * self.k  # of a tensor grid, and ...
+        self.values: FloatArray | None = None  # ... the features there
         corner = box[:, 1:].T
-        first = _first_lines(box, self.clamped)
-        self.first = [first if like is None else np.vstack([like.lines[c], corner]) for c in range(self.k)]
+        if like is not None:
+            self.first = [np.vstack([lines, corner]) for lines in like.lines]
+        else:
+            count = 1 if self.k == 1 else max(4 * (self.k - 1), FIRST_FIBRES // len(reduced.weights))
+            self.first = [np.vstack([self._draw(count), corner]) for _ in range(self.k)]
 
     def run(self) -> Separable:
         lines = self.first
-        for number in range(ROUNDS):
-            # Panels, functions and nodes each take a share of the tolerance; more of it if that fails.
-            inner = self.tolerance * 0.25 * 0.7**number
+        inner = 0.4 * self.tolerance  # a share for each of panels, functions and nodes
+        for _ in range(ROUNDS):
             for fibres, new in zip(self.fibres, lines, strict=True):
                 fibres.add(self.sample, new, inner)
             found = self._fill(inner)
-            points = self._draw(np.random.default_rng(number))
+            points = self._draw(TESTS)
             want = self.sample(points)
             bases = [found.basis(c, points[:, c]) for c in range(self.k)]
-            deviation = _products(bases) @ found.core @ found.nodes - want
-            error = float(np.abs(deviation).max()) / max(self.sample.largest, np.finfo(float).tiny)
+            deviation = np.abs(_products(bases) @ found.core @ found.nodes - want)
+            error = float(deviation.max()) / max(self.sample.largest, np.finfo(float).tiny)
             if error <= self.tolerance:
                 object.__setattr__(found, "error", error)
                 object.__setattr__(found, "points", self.sample.points)
                 return found
-            # New lines where errors are large and differ: pivots of the deviations.
-            _, sizes, order = linalg.qr(deviation.T, mode="economic", pivoting=True)
-            lines = [points[order[: 2 * self.k]]] * self.k if self.k > 1 else [np.empty((0, 1))]
+            if error < 4 * self.tolerance:
+                inner /= 2
+            lines = [self._worst(points, deviation, max(found.ranks))] * self.k
         raise NotSeparableError(f"an error of {error:.1e} after {ROUNDS} rounds")
+
+    def _worst(self, points: FloatArray, deviation: FloatArray, rank: int) -> FloatArray:
+        """Points for new lines: where deviations are large and differ, then where they are large."""
+        if self.k == 1:
+            return np.empty((0, 1))
+        size = deviation.max(axis=1)
+        failing = int(np.sum(size > self.tolerance * self.sample.largest))
+        count = min(failing, max(2 * self.k, rank // (4 * len(self.reduced.weights))))
+        _, _, order = linalg.qr(deviation.T, mode="economic", pivoting=True)
+        different = order[: min(count, deviation.shape[1])]
+        large = [i for i in np.argsort(-size) if i not in different]
+        return np.asarray(points[[*different, *large[: count - len(different)]]])
 
     def _fill(self, inner: float) -> Separable:
         allowed = inner * self.sample.largest
-        axes, places, inverses, series = [], [], [], []
+        inverses, series = [], []
         for fibres in self.fibres:
             functions = fibres.functions(allowed)
-            rows = interpolation_points(functions, math.ceil(OVERSAMPLING * functions.shape[1]))
-            places.append(fibres.points[rows])
-            inverses.append(np.linalg.pinv(functions[rows]))
             series.append(fibres.series(functions))
-            axes.append(functions)
-        grid = np.stack(np.meshgrid(*places, indexing="ij"), axis=-1)
-        values = self.sample(grid.reshape(-1, self.k))
-        nodes = row_space(values, allowed)
-        core = (values @ nodes.T).reshape(*grid.shape[:-1], -1)
+            self.places[fibres.c], inverse = fibres.places(functions, self.places[fibres.c])
+            inverses.append(inverse)
+        values = self._grid_values()
+        nodes = row_space(values.reshape(-1, values.shape[-1]), allowed)
+        core = values @ nodes.T
         for c, inverse in enumerate(inverses):
             core = np.moveaxis(np.tensordot(inverse, core, (1, c)), 0, c)
         model = self.reduced
@@ -235,12 +250,26 @@ class _Search:
             clamped=model.nonnegative,
             error=math.nan,
             points=0,
-            lines=tuple(fibres.lines for fibres in self.fibres if fibres.lines is not None),
+            lines=tuple(fibres.lines for fibres in self.fibres),
         )
 
-    def _draw(self, rng: np.random.Generator) -> FloatArray:
+    def _grid_values(self) -> FloatArray:
+        """Features on the tensor grid of the places; those of an earlier, smaller grid are known."""
+        grid = np.stack(np.meshgrid(*self.places, indexing="ij"), axis=-1)
+        known = np.zeros(grid.shape[:-1], dtype=bool)
+        values = np.empty((*known.shape, len(self.reduced.weights)))
+        if self.values is not None:
+            corner = tuple(slice(0, n) for n in self.values.shape[:-1])
+            known[corner] = True
+            values[corner] = self.values
+        if not known.all():
+            values[~known] = self.sample(grid[~known])
+        self.values = values
+        return values
+
+    def _draw(self, count: int) -> FloatArray:
         """Random points of the box: uniform, some on its upper faces, and radii of any order of magnitude."""
-        shape = (TESTS, self.k)
+        rng, shape = self.rng, (count, self.k)
         part = rng.random(shape)
         small = self.clamped & (rng.random(shape) < 0.3)
         part = np.where(small, part * 10.0 ** rng.uniform(-12, 0, shape), part)
@@ -253,18 +282,6 @@ def _edges(low: float, high: float, like: FloatArray | None) -> FloatArray:
     if like is None:
         return ends
     return np.concatenate([[low], like[(like > low) & (like < high)], [high]])
-
-
-def _first_lines(box: FloatArray, clamped: npt.NDArray[np.bool_]) -> FloatArray:
-    """The upper corner and points spread over the box, denser near radii of 0."""
-    k = len(box)
-    if k == 1:
-        return box[:, :1].copy()
-    count = 4 * (k - 1)
-    step = np.array([0.7548776662466927, 0.5698402909980532, 0.3819660112501051, 0.2360679774997897])[:k]
-    part = (0.5 + np.arange(count)[:, None] * step) % 1.0
-    part = np.vstack([np.ones(k), np.where(clamped, part**2, part)])
-    return np.asarray(box[:, 0] + part * (box[:, 1] - box[:, 0]))
 
 
 def _products(bases: Sequence[FloatArray]) -> FloatArray:

@@ -12,7 +12,7 @@ CPP = [
     "base/*",
     "activation base/activations random products quadrature sphere compress peak grid_potential grid_lines",
     "panel_basis",
-    "network smoothing separable",
+    "network smoothing separable two_radii",
     "data sampling links finite gaussian* reduction",
     "base/neurons moments features estimate",
     "dynamics/*",

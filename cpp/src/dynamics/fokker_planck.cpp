@@ -16,7 +16,8 @@ namespace {
 using Vector = std::vector<double>;
 
 constexpr double kRounding = 1e-13;  // of the free energy, relative to the sum of the sizes of its terms
-constexpr int kIterations = 100;     // at most, for the fixed point of an implicit step
+constexpr int kIterations = 60;      // at most, for the fixed point of an implicit step
+constexpr Index kTrial = 20;         // steps from one comparison of the couplings to the next
 
 /// Masses and what follows from them.
 struct State {
@@ -28,7 +29,9 @@ struct State {
 /// What the choice of steps remembers.
 struct Control {
     double t = 0, h = 0, first_h = 0;
-    double limit = std::numeric_limits<double>::infinity();  // longer steps are implicit
+    bool implicit = false;  // the coupling that was better when both were last tried
+    Index countdown = 0;    // steps until both are tried again
+    double compared_h = 0;  // the step that was tried
     double rise = -std::numeric_limits<double>::infinity();
     FlowCounts counts;
 };
@@ -44,6 +47,7 @@ public:
           anderson_(potential_.rank()),
           now_(potential_.size(), potential_.rank()),
           ahead_(now_),
+          rival_(now_),
           side_(now_),
           full_(potential_.size()),
           half_(potential_.size()),
@@ -98,7 +102,8 @@ public:
     FlowState save() const override {
         const Control& c = control_;
         FlowState state{
-            {c.t, c.h, c.first_h, c.limit, c.rise, static_cast<double>(c.counts.steps),
+            {c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
+             static_cast<double>(c.countdown), static_cast<double>(c.counts.steps),
              static_cast<double>(c.counts.rejected), static_cast<double>(c.counts.evaluations), shown_},
             Vector(size())};
         potential_.gather(now_.mass.data(), state.vectors.data());
@@ -106,13 +111,14 @@ public:
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 9, "numbers", "has the wrong length", state.numbers.size());
+        require(state.numbers.size() == 11, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == static_cast<std::size_t>(size()), "vectors", "has the wrong length",
                 state.vectors.size());
         const double* number = state.numbers.data();
         Control& c = control_;
-        for (double* to : {&c.t, &c.h, &c.first_h, &c.limit, &c.rise}) *to = *number++;
-        for (Index* to : {&c.counts.steps, &c.counts.rejected, &c.counts.evaluations})
+        for (double* to : {&c.t, &c.h, &c.first_h, &c.rise, &c.compared_h}) *to = *number++;
+        c.implicit = *number++ != 0;
+        for (Index* to : {&c.countdown, &c.counts.steps, &c.counts.rejected, &c.counts.evaluations})
             *to = static_cast<Index>(*number++);
         shown_ = *number;
         counts_ = c.counts;
@@ -123,6 +129,14 @@ public:
     }
 
 private:
+    struct Trial {
+        bool fine = false;        // accurate enough, and the free energy falls or the coupling is implicit
+        double error = INFINITY;  // in units of what is tolerated
+        Index work = 0;           // potentials evaluated
+        double clipped() const { return std::max(error, 1e-6); }
+        double price() const { return static_cast<double>(work) * std::sqrt(clipped()); }
+    };
+
     const State& shown() const { return shown_ > control_.t ? side_ : now_; }
 
     /// Where the watched cells of either axis are in an array over the grid, each once.
@@ -173,25 +187,59 @@ private:
         if (c.first_h == 0) c.first_h = c.h = first_step();
         const bool adaptive = params_.step == 0;
         evaluations_ = c.counts.evaluations;
+        const bool free = params_.coupling == Coupling::automatic;
+        if (!free) c.implicit = params_.coupling == Coupling::implicit;
+        if (!adaptive) {
+            if (!settle(c.h, c.implicit, ahead_)) return End::stuck;
+            accept();
+            return End::reached;
+        }
         while (true) {
-            if (adaptive && c.h < 1e-15 * std::max(std::abs(c.t), c.first_h)) return End::stuck;
-            double error = 0;
-            const Verdict verdict = propose(c.h, adaptive, c, ahead_, error);
-            if (verdict == Verdict::accepted) {
-                c.rise = std::max(c.rise, ahead_.free_energy - now_.free_energy);
-                ++c.counts.steps;
-                c.counts.evaluations = evaluations_;
-                c.t = adaptive ? c.t + c.h : params_.t + static_cast<double>(c.counts.steps) * params_.step;
-                // The error of what is kept is smaller: that of the estimate is of order h^2.
-                if (adaptive) c.h *= std::min(5.0, 0.9 / std::sqrt(std::max(error, 1e-6)));
-                ahead_known_ = true;
+            if (c.h < 1e-15 * std::max(std::abs(c.t), c.first_h)) return End::stuck;
+            Trial trial = attempt(c.h, true, c.implicit, ahead_);
+            if (free && (c.countdown == 0 || !trial.fine)) {
+                const Trial other = attempt(c.h, true, !c.implicit, rival_);
+                if (prefers(trial, other)) {
+                    std::swap(ahead_, rival_);
+                    trial = other;
+                    c.implicit = !c.implicit;
+                }
+                c.compared_h = c.h;
+            }
+            if (trial.fine) {
+                accept();
+                // What is kept is more accurate than the estimate, which is of order h^2.
+                c.h *= std::min(5.0, 0.9 / std::sqrt(trial.clipped()));
                 return End::reached;
             }
-            if (!adaptive) return End::stuck;
             ++c.counts.rejected;
-            const bool blind = verdict == Verdict::unsolved || !std::isfinite(error);
-            c.h *= blind ? 0.25 : std::max(0.2, 0.9 / std::sqrt(error));
+            c.h *= trial.error > 1 && std::isfinite(trial.error) ? std::max(0.2, 0.9 / std::sqrt(trial.error))
+                                                                 : 0.25;
         }
+    }
+
+    /// Should the coupling change, to that of `other`? What counts is how far it goes for its work: a step of
+    /// the same error would be 1/sqrt(error) as long. But lagged steps at the limit of their stability keep
+    /// stiff modes alive, which the other coupling has to damp first: it gets a chance where the size of
+    /// steps stagnates, and soon has to show that they have grown.
+    bool prefers(const Trial& trial, const Trial& other) {
+        Control& c = ahead_control_;
+        const bool stagnant = !c.implicit && std::abs(c.h - c.compared_h) < 0.1 * c.h;
+        const double bound = trial.price() * (c.implicit ? 0.5 : stagnant ? 16 : 2);
+        const bool change =
+            other.fine ? !trial.fine || other.price() < bound : !trial.fine && other.error < trial.error;
+        c.countdown = !change ? kTrial : c.implicit ? 4 * kTrial : stagnant ? kTrial / 4 : kTrial;
+        return change;
+    }
+
+    void accept() {
+        Control& c = ahead_control_;
+        c.rise = std::max(c.rise, ahead_.free_energy - now_.free_energy);
+        ++c.counts.steps;
+        if (c.countdown > 0) --c.countdown;
+        c.counts.evaluations = evaluations_;
+        c.t = params_.step == 0 ? c.t + c.h : params_.t + static_cast<double>(c.counts.steps) * params_.step;
+        ahead_known_ = true;
     }
 
     /// An error estimate of a hundredth of the tolerance: it is at most h^2 times the largest rate squared.
@@ -205,63 +253,63 @@ private:
     /// The state at shown_, by a step of its own from the last one of the main sequence. It is shorter than
     /// the one that follows there, and so at least as accurate.
     void step_aside() {
-        Control scrap = control_;
+        const Index before = evaluations_;
         const double h = shown_ - control_.t;
-        double error = 0;
-        if (propose(h, false, scrap, side_, error) != Verdict::accepted)
-            attempt(h, false, false, side_, error);
+        if (!settle(h, control_.implicit, side_)) attempt(h, false, false, side_);
+        evaluations_ = before;
     }
 
-    enum class Verdict { accepted, inaccurate, unsolved };
-
-    /// One step h from now_, with the coupling that it needs. `error` is in units of what is tolerated, which
-    /// matters if `checked`.
-    Verdict propose(double h, bool checked, Control& c, State& to, double& error) {
+    /// A step whose size is not in question. False: there is no fixed point.
+    bool settle(double h, bool implicit, State& to) {
         const bool free = params_.coupling == Coupling::automatic;
-        if (params_.coupling == Coupling::lagged || (free && h <= c.limit)) {
-            const Verdict verdict = attempt(h, checked, false, to, error);
-            if (verdict != Verdict::accepted || falls(to)) return verdict;
-            if (!free) return checked ? Verdict::unsolved : verdict;
-            c.limit = h / 2;
-        }
-        const Verdict verdict = attempt(h, checked, true, to, error);
-        if (verdict == Verdict::accepted) c.limit *= 1.05;  // lagged steps are tried again in a while
-        if (verdict != Verdict::unsolved || checked || !free) return verdict;
-        return attempt(h, false, false, to, error);
+        if (!implicit && (attempt(h, false, false, to).fine || !free)) return true;
+        if (attempt(h, false, true, to).fine) return true;
+        if (free) attempt(h, false, false, to);  // better a rise than no step
+        return free;
     }
 
-    Verdict attempt(double h, bool checked, bool implicit, State& to, double& error) {
+    /// One step h from now_. Without `checked`, any error will do.
+    Trial attempt(double h, bool checked, bool implicit, State& to) {
+        Trial trial;
+        const Index before = evaluations_;
         if (params_.order == 1 && !checked) {
             fixed_ = now_.moments;
-            if (!(implicit ? implicit_step(now_.mass, h, to.mass) : lagged_step(now_, h, to.mass)))
-                return Verdict::unsolved;
+            if (!implicit)
+                lagged_step(h, to.mass);
+            else if (!implicit_step(now_.mass, h, to.mass))
+                return trial;
             evaluate(to);
-            return Verdict::accepted;
+        } else {
+            if (!implicit)
+                lagged_steps(h);
+            else if (!implicit_steps(h))
+                return trial;
+            const BlockSums::Sums sum = extrapolate(sums_, full_.data(), half_.data(), to.mass.data());
+            trial.error = sum.a / params_.rtol;
+            if (checked && !(trial.error <= 1)) return trial;
+            if (params_.order == 2) {
+                for (double& mass : to.mass) mass *= total_ / sum.b;
+                evaluate(to);
+            }
+            if (params_.order == 1 || !falls(to)) {
+                to.mass.swap(half_);
+                evaluate(to);
+            }
         }
-        if (!(implicit ? implicit_steps(h) : lagged_steps(h))) return Verdict::unsolved;
-        const BlockSums::Sums sum = extrapolate(sums_, full_.data(), half_.data(), to.mass.data());
-        error = sum.a / params_.rtol;
-        if (checked && !(error <= 1)) return Verdict::inaccurate;
-        if (params_.order == 2) {
-            for (double& mass : to.mass) mass *= total_ / sum.b;
-            evaluate(to);
-            if (falls(to)) return Verdict::accepted;
-        }
-        to.mass.swap(half_);
-        evaluate(to);
-        return Verdict::accepted;
+        trial.work = evaluations_ - before;
+        trial.fine = implicit || falls(to);
+        return trial;
     }
 
     bool falls(const State& to) const { return to.free_energy <= now_.free_energy + kRounding * now_.scale; }
 
-    bool lagged_step(const State& from, double h, Vector& to) {
-        set_potential(from.psi);
-        fluxes_.step(h, from.mass.data(), to.data());
-        return true;
+    void lagged_step(double h, Vector& to) {
+        set_potential(now_.psi);
+        fluxes_.step(h, now_.mass.data(), to.data());
     }
 
     /// full_ after one step, half_ after two of half its size.
-    bool lagged_steps(double h) {
+    void lagged_steps(double h) {
         set_potential(now_.psi);
         fluxes_.two_steps(now_.mass.data(), h, full_.data(), h / 2, half_.data());
         if (potential_.rank() > 0) {
@@ -269,7 +317,6 @@ private:
             set_potential_of(image_);
         }
         fluxes_.step(h / 2, half_.data(), half_.data());
-        return true;
     }
 
     bool implicit_steps(double h) {
@@ -284,10 +331,14 @@ private:
     }
 
     /// The step in the potential of its own result, from the guess fixed_ of its moments, which are left
-    /// there.
+    /// there. A residual r of the moments can make the free energy rise by r^2/2 at most: where rounding lets
+    /// r fall no further, it has to be so small that this does not show.
     bool implicit_step(const Vector& from, double h, Vector& to) {
+        const double enough = 0.1 * std::sqrt(kRounding * now_.scale);
+        double best = INFINITY;
+        int since = 0;  // iterations since the residual was halved
         anderson_.restart();
-        for (int k = 0; k < kIterations; ++k) {
+        for (int k = 0; k < kIterations && since < 8; ++k) {
             set_potential_of(fixed_);
             fluxes_.step(h, from.data(), to.data());
             potential_.moments(to.data(), image_.data());
@@ -295,11 +346,14 @@ private:
             for (std::size_t i = 0; i < fixed_.size(); ++i) {
                 const double change = image_[i] - now_.moments[i];
                 moved += change * change;
-                size += image_[i] * image_[i];
+                size += image_[i] * image_[i] + potential_.shift()[i] * potential_.shift()[i];
             }
             const double residual = anderson_.advance(fixed_.data(), image_.data());
             if (!std::isfinite(residual)) return false;
-            if (residual <= 1e-10 * std::sqrt(moved) + 1e-15 * std::sqrt(size)) return true;
+            if (residual <= 1e-8 * std::sqrt(moved) + 1e-15 * std::sqrt(size)) return true;
+            if (since > 2 && residual <= enough) return true;
+            since = residual < best / 2 ? 0 : since + 1;
+            best = std::min(best, residual);
         }
         return false;
     }
@@ -326,7 +380,7 @@ private:
     double total_ = 1;
     std::vector<Index> watched_;  // cells at the walls
     // The main sequence is at now_; ahead_ follows, if known, and side_ is between them, at shown_.
-    State now_, ahead_, side_;
+    State now_, ahead_, rival_, side_;
     Control control_, ahead_control_;
     bool ahead_known_ = false;
     double shown_ = 0;
