@@ -212,6 +212,7 @@ class System:
         seed: int,
         samples: int,
         threads: int = ...,
+        masses: Sequence[float] | _Array = ...,
     ) -> System: ...
     @staticmethod
     def calling(
@@ -222,6 +223,12 @@ class System:
         rates: tuple[float, float, float],
         gradient: Callable[[_Array], _Array],
         threads: int = ...,
+    ) -> System: ...
+    @staticmethod
+    def function(
+        speed: Sequence[float] | _Array,
+        velocity: Callable[[_Array], _Array],
+        lower: Sequence[float] | _Array = ...,
     ) -> System: ...
     @property
     def size(self) -> int: ...

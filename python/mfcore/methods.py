@@ -97,9 +97,9 @@ class GD:
         object.__setattr__(self, "step", _check.number(self.step, "step", above=0))
         _check_population(self)
 
-    def start(self, model: Model, seed: int, threads: int) -> FlowRung:
-        """A run of this method at t = 0."""
-        return _fixed(self, "euler", self.step, model, seed, threads)
+    def start(self, model: Model, seed: int, threads: int, followers: int = 0) -> FlowRung:
+        """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
+        return _fixed(self, "euler", self.step, model, seed, threads, followers)
 
 
 @configurable
@@ -162,19 +162,21 @@ class Particles:
             )
         _check_population(self)
 
-    def start(self, model: Model, seed: int, threads: int) -> FlowRung | StiffRung:
-        """A run of this method at t = 0."""
+    def start(self, model: Model, seed: int, threads: int, followers: int = 0) -> FlowRung | StiffRung:
+        """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         if self.step is not None:
-            return _fixed(self, self.method, self.step, model, seed, threads)
+            return _fixed(self, self.method, self.step, model, seed, threads, followers)
         _check_noise(self, self.method, model)
         if self.method in _STIFF:
-            return StiffRung(self, model, seed, threads)
+            return StiffRung(self, model, seed, threads, followers)
 
         def begin(system: _core.System, start: FloatArray) -> _core.Flow:
             stop = self.tolerance or 0.0
             return _core.Flow.dopri5(system, start, rtol=self.rtol, atol=self.atol, tolerance=stop)
 
-        return FlowRung(model, self.neurons, self.expectation, seed, threads, begin, self.tolerance)
+        return FlowRung(
+            model, self.neurons, self.expectation, seed, threads, begin, self.tolerance, followers
+        )
 
 
 _FIXED = ("euler", "heun", "rk4")
@@ -182,7 +184,7 @@ _STIFF = ("lsoda", "bdf", "radau")
 
 
 def _fixed(
-    method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int
+    method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int, followers: int
 ) -> FlowRung:
     _check_noise(method, scheme, model)
 
@@ -198,7 +200,9 @@ def _fixed(
             threads=threads,
         )
 
-    return FlowRung(model, method.neurons, method.expectation, seed, threads, begin, method.tolerance)
+    return FlowRung(
+        model, method.neurons, method.expectation, seed, threads, begin, method.tolerance, followers
+    )
 
 
 def _check_population(method: GD | Particles) -> None:

@@ -1,5 +1,6 @@
 #include "mfcore/dynamics/flow.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/parallel.hpp"
@@ -119,6 +120,12 @@ private:
 };
 
 }  // namespace
+
+std::function<void(double*)> keep_above(std::vector<double> lower) {
+    return [lower = std::move(lower)](double* y) {
+        for (std::size_t k = 0; k < lower.size(); ++k) y[k] = std::max(y[k], lower[k]);
+    };
+}
 
 std::unique_ptr<Flow> fixed_steps(System system, const double* start, const FixedParams& params) {
     require(params.step > 0, "step", "must be > 0", params.step);

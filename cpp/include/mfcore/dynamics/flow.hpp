@@ -25,14 +25,18 @@ struct System {
 /// grad Psi(theta_i; rho_N), without decay, of neurons in their own field. False as in System.
 using Gradient = std::function<bool(ConstMat theta, Mat gradient)>;
 
-/// Averages over samples 0 .. samples - 1 of the sampler, the same ones at every call.
+/// Averages over samples 0 .. samples - 1 of the sampler, the same ones at every call. `masses` of the
+/// neurons if they are not equal: one without mass moves in the field of the others.
 Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, Index samples,
-                       RunOptions options = {});
+                       RunOptions options = {}, std::vector<double> masses = {});
 
 /// `neurons` rows of the network's layout for inputs in R^d: decay on trained blocks, a fixed output weight
 /// at rest, and on the sphere the tangential velocity of w.
 System neuron_system(const Network& network, Index neurons, Index d, double ridge, const Rates& rates,
                      Gradient gradient, int threads = 0);
+
+/// A projection for System: entry k is kept at or above lower[k].
+std::function<void(double* y)> keep_above(std::vector<double> lower);
 
 /// How far run() came.
 enum class End {
