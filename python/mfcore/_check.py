@@ -110,7 +110,7 @@ def did_you_mean(value: Any, options: Iterable[str]) -> str:
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
-def instance(value: Any, name: str, kind: type[Any], what: str) -> None:
+def instance(value: Any, name: str, kind: type[Any] | tuple[type[Any], ...], what: str) -> None:
     """Refuse `value` unless it is a `kind`; `what` says in words where such a thing comes from."""
     if not isinstance(value, kind):
         hint = (

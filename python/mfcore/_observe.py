@@ -15,8 +15,9 @@ from ._project import projections
 from ._rng import derive
 from .expectation import Exact, Expectation, MonteCarlo
 from .functions import risk as risk_of
-from .measure import Cloud, as_measure
+from .measure import Cloud, Density, as_measure
 from .model import Model
+from .reduce import ReducedModel
 
 _HELD_OUT = 10_000  # samples on which risks without a quick exact form are measured
 _HELD_NUMBERS = 1 << 24  # 128 MB
@@ -93,12 +94,15 @@ class RiskMeter:
             yield law._iid_sampler.draw(seed, first, min(rows, rule.samples - first))
 
 
-def standard_observables(model: Model) -> dict[str, Callable[[Any], Any]]:
+Column = Callable[[FloatArray], FloatArray]
+
+
+def standard_observables(model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:
     """Mean and standard deviation over the neurons of |w|, a, b and of the coordinates of the reduction."""
-    if model.row is None:
+    if isinstance(model, ReducedModel) or model.row is None:
         return {}
     blocks = model.network.blocks(int(model.d))
-    columns: dict[str, Callable[[FloatArray], FloatArray]] = {
+    columns: dict[str, Column] = {
         "norm": lambda rows: np.linalg.norm(rows[..., blocks["w"]], axis=-1),
         "a": lambda rows: rows[..., blocks["a"]][..., 0],
         "b": lambda rows: rows[..., blocks["b"]][..., 0],
@@ -106,6 +110,26 @@ def standard_observables(model: Model) -> dict[str, Callable[[Any], Any]]:
     columns = {name: column for name, column in columns.items() if name == "norm" or name in blocks}
     for name, coordinate in projections(model.data).items():
         columns[name] = lambda rows, of=coordinate: of(rows[..., blocks["w"]])  # type: ignore[misc]
+    return _moments(columns)
+
+
+def reduced_observables(
+    model: Model | ReducedModel, reduced: ReducedModel
+) -> dict[str, Callable[[Any], Any]]:
+    """The same of a measure in reduced coordinates, under the same names."""
+    names = reduced.coordinates
+    columns: dict[str, Column] = {}
+    if isinstance(model, Model):
+        w = [c for c, name in enumerate(names) if name not in ("a", "b")]
+        columns["norm"] = lambda rows: np.linalg.norm(rows[..., w], axis=-1)
+        names = tuple(name for name in names if name in ("a", "b", *projections(model.data)))
+    for c, name in enumerate(reduced.coordinates):
+        if name in names:
+            columns[name] = lambda rows, c=c: rows[..., c]  # type: ignore[misc]
+    return _moments(columns)
+
+
+def _moments(columns: dict[str, Column]) -> dict[str, Callable[[Any], Any]]:
     observables: dict[str, Callable[[Any], Any]] = {}
     for name, column in columns.items():
         observables[f"{name}_mean"] = partial(_moment, column=column, which=0)
@@ -113,8 +137,10 @@ def standard_observables(model: Model) -> dict[str, Callable[[Any], Any]]:
     return observables
 
 
-def _moment(measure: Any, column: Callable[[FloatArray], FloatArray], which: int) -> Any:
+def _moment(measure: Any, column: Column, which: int) -> Any:
     """Mean (0) or standard deviation (1) of a function of the rows, per replica."""
+    if isinstance(measure, Density):
+        measure = measure.as_cloud()
     if isinstance(measure, Cloud):
         values = column(measure.points)
         mean = measure.weights @ values

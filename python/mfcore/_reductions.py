@@ -83,7 +83,8 @@ def _nodes(model: Model, limit: bool, n: int | None, finer: bool = False) -> Nod
     raise ValueError(
         f"data must have a symmetry to be reduced, got {law!r}; laws with a reduction: "
         "IsotropicGaussians, AnisotropicGaussians, MultiIndex, Staircase, Linear with isotropic cov; "
-        f"or, with at most {MAX_PLAIN_ROW} parameters per neuron, any finite or Gaussian law"
+        f"or, with at most {MAX_PLAIN_ROW} parameters per neuron, any finite or Gaussian law. An "
+        "mf.ReducedModel(…) of features by hand runs with mf.Atoms, neurons with mf.Particles"
     )
 
 

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ import numpy as np
 from . import _check, _core
 from ._build import build_info
 from ._check import FloatArray
-from ._observe import RiskMeter, standard_observables
-from ._rungs.rung import Method, Rung
+from ._observe import RiskMeter, reduced_observables, standard_observables
+from ._rungs.reduced import model_of
+from ._rungs.rung import LimitRung, Method, Rung, limit_of
 from .expectation import Expectation
 from .model import Model
+from .reduce import ReducedModel
 from .trajectory import Measure, Trajectory, pack, plain, write_archive
 
 Observers = Mapping[str, Callable[[Any], Any]]
@@ -43,7 +46,7 @@ class _Record:
 
     t: float
     risk: Any
-    risk_error: Any
+    error: Any
     observed: dict[str, FloatArray]
 
 
@@ -52,7 +55,7 @@ class Run:
 
     def __init__(
         self,
-        model: Model,
+        model: Model | ReducedModel,
         method: Method,
         plan: Plan,
         observers: Observers,
@@ -62,8 +65,15 @@ class Run:
     ) -> None:
         self._model, self._method, self._plan, self._seed, self._rung = model, method, plan, seed, rung
         self._threads, self._own = threads, observers
-        self._observers = {**standard_observables(model), **observers}
-        self._meter = RiskMeter(model, plan.risk, threads)
+        limit = limit_of(rung)
+        if limit is not None:
+            standard = reduced_observables(model, limit.reduced)
+            standard |= {name: partial(_of_rung, limit, name) for name in limit.observed()}
+            self._meter: RiskMeter | _OwnRisk = _OwnRisk(limit, plan.risk)
+        else:
+            standard = standard_observables(model)
+            self._meter = RiskMeter(model_of(model), plan.risk, threads)
+        self._observers = {**standard, **observers}
         self._records: list[_Record] = []
         self._kept: dict[float, Measure] = {}
         self._seconds = 0.0
@@ -74,7 +84,7 @@ class Run:
         """Take over what a checkpoint had recorded."""
         nothing = [None] * len(run.t)
         risks = nothing if run.risk is None else run.risk
-        errors = nothing if run.risk_error is None else run.risk_error
+        errors = nothing if run.error is None else run.error
         for k, (t, risk, error) in enumerate(zip(run.t.tolist(), risks, errors, strict=True)):
             observed = {name: np.asarray(run.observed[name][k]) for name in self._observers}
             self._records.append(_Record(t, risk, error, observed))
@@ -165,7 +175,7 @@ class Run:
         return Trajectory(
             t=np.array([record.t for record in records]),
             risk=np.array([record.risk for record in records]) if shown else None,
-            risk_error=np.array([record.risk_error for record in records]) if shown else None,
+            error=np.array([record.error for record in records]) if shown else None,
             observed={name: np.array([r.observed[name] for r in records]) for name in self._observers},
             final=self._rung.measure(),
             kept=dict(self._kept),
@@ -239,6 +249,22 @@ class Run:
                 **self._described[1],
             },
         )
+
+
+class _OwnRisk:
+    """The risk that a rung of the limit knows itself: the sum over its nodes, with the rung's own error."""
+
+    def __init__(self, rung: LimitRung, rule: bool | Expectation) -> None:
+        self.active, self._rung = rule is not False, rung
+        self.description = "sum over nodes" if self.active else "not recorded"
+
+    def __call__(self, _: Measure) -> tuple[Any, Any]:
+        return self._rung.risk() if self.active else (None, None)
+
+
+def _of_rung(rung: LimitRung, name: str, _: Measure) -> float:
+    """What the rung itself says about the present measure."""
+    return rung.observed()[name]
 
 
 class _Bar:

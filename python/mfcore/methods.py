@@ -9,10 +9,12 @@ from . import _check, _core
 from ._check import FloatArray
 from ._registry import configurable
 from ._rungs.particles import FlowRung
+from ._rungs.reduced import model_of
 from ._rungs.sgd import SgdRung
 from ._rungs.stiff import StiffRung
 from .expectation import Expectation
 from .model import Model
+from .reduce import ReducedModel
 
 Schedule = Callable[[FloatArray], FloatArray]
 
@@ -56,9 +58,9 @@ class SGD:
         if self.schedule is not None and not callable(self.schedule):
             raise TypeError(f"schedule must be a function of k·step, got {_check.shown(self.schedule)}")
 
-    def start(self, model: Model, seed: int, threads: int) -> SgdRung:
+    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> SgdRung:
         """A run of this method at t = 0."""
-        return SgdRung(self, model, seed, threads)
+        return SgdRung(self, model_of(model), seed, threads)
 
 
 @configurable
@@ -97,9 +99,9 @@ class GD:
         object.__setattr__(self, "step", _check.number(self.step, "step", above=0))
         _check_population(self)
 
-    def start(self, model: Model, seed: int, threads: int, followers: int = 0) -> FlowRung:
+    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
-        return _fixed(self, "euler", self.step, model, seed, threads, followers)
+        return _fixed(self, "euler", self.step, model_of(model), seed, threads, followers)
 
 
 @configurable
@@ -162,21 +164,22 @@ class Particles:
             )
         _check_population(self)
 
-    def start(self, model: Model, seed: int, threads: int, followers: int = 0) -> FlowRung | StiffRung:
+    def start(
+        self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0
+    ) -> FlowRung | StiffRung:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
+        full = model_of(model)
         if self.step is not None:
-            return _fixed(self, self.method, self.step, model, seed, threads, followers)
-        _check_noise(self, self.method, model)
+            return _fixed(self, self.method, self.step, full, seed, threads, followers)
+        _check_noise(self, self.method, full)
         if self.method in _STIFF:
-            return StiffRung(self, model, seed, threads, followers)
+            return StiffRung(self, full, seed, threads, followers)
 
         def begin(system: _core.System, start: FloatArray) -> _core.Flow:
             stop = self.tolerance or 0.0
             return _core.Flow.dopri5(system, start, rtol=self.rtol, atol=self.atol, tolerance=stop)
 
-        return FlowRung(
-            model, self.neurons, self.expectation, seed, threads, begin, self.tolerance, followers
-        )
+        return FlowRung(full, self.neurons, self.expectation, seed, threads, begin, self.tolerance, followers)
 
 
 _FIXED = ("euler", "heun", "rk4")

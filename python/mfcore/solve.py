@@ -17,11 +17,12 @@ from ._run import Observers, Plan, Run
 from ._rungs.rung import Method
 from .expectation import Expectation
 from .model import Model
+from .reduce import ReducedModel
 from .trajectory import Trajectory, from_plain, read_archive, unpack
 
 
 def solve(
-    model: Model,
+    model: Model | ReducedModel,
     method: Method,
     *,
     horizon: float,
@@ -38,16 +39,18 @@ def solve(
     """Run one rung of the ladder from ρ₀ to the horizon on the clock t.
 
     Args:
-        model: What is learned.
+        model: What is learned; for the rungs of the limit also an `mf.ReducedModel`.
         method: What moves: `mf.SGD`, …
         horizon: T > 0.
         save_at: Times to record, increasing, or how many (evenly spaced, 0 and T included; default 51); see
             `log_times`. May be empty.
         risk: Record R(ρ_t): exactly where that is quick, else on a fixed held-out sample that all rungs
-            share. An `Exact()` or `MonteCarlo(…)` chooses; False skips it.
-        observe: Name to function of the measure (an (N, D) array for networks), recorded at save points
-            beside the standard ones: mean and standard deviation of |w|, a, b and of the coordinates of
-            the law's symmetry (r1, r2; s1, …, r), such as ``"norm_mean"``.
+            share. An `Exact()` or `MonteCarlo(…)` chooses; False skips it. The rungs of the limit sum over
+            their own nodes.
+        observe: Name to function of the measure (an (N, D) array for networks; a `Cloud` or `Density` for the
+            rungs of the limit), recorded at save points beside the standard ones: mean and standard deviation
+            of |w|, a, b and of the coordinates of the law's symmetry (r1, r2; s1, …, r), such as
+            ``"norm_mean"``.
         keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points, by which
             they are found in `Trajectory.kept`.
         rng: None, int, SeedSequence or Generator. The same one starts every method with the same neurons.
@@ -72,7 +75,7 @@ def solve(
         >>> bool(run.risk[1] < run.risk[0])
         True
     """
-    _check.instance(model, "model", Model, "an mf.Model")
+    _check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
     if isinstance(method, type) or not hasattr(method, "start"):
         raise TypeError(f"method must be a method such as mf.SGD(…), got {_check.shown(method)}")
     plan = _plan(horizon, save_at, risk, keep)
@@ -85,7 +88,7 @@ def solve(
 def resume(
     checkpoint: str | os.PathLike[str],
     *,
-    model: Model | None = None,
+    model: Model | ReducedModel | None = None,
     method: Method | None = None,
     observe: Observers | None = None,
     threads: int | None = None,
@@ -115,7 +118,7 @@ def resume(
     arrays, info = read_archive(checkpoint)
     if "plan" not in info:
         raise ValueError(f"checkpoint must be a file written by solve(checkpoint=…), got {str(checkpoint)!r}")
-    model = _stored(model, from_plain(info["model"], arrays), "model", Model, "an mf.Model")
+    model = _stored(model, from_plain(info["model"], arrays), "model", (Model, ReducedModel), "an mf.Model")
     method = _stored(method, from_plain(info["method"], arrays), "method", object, "a method")
     observers = _observers(observe, model)
     missing = sorted(set(info["observers"]) - set(observers))
@@ -179,14 +182,14 @@ def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
     return Plan(end, times, kept, risk)
 
 
-def _observers(observe: Any, model: Model) -> dict[str, Callable[[Any], Any]]:
+def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:
     if observe is None:
         return {}
     _check.instance(observe, "observe", Mapping, 'a mapping such as {"name": function}')
     for name, function in observe.items():
         if not isinstance(name, str) or not callable(function):
             raise TypeError(f"observe must map names to functions, got {name!r}: {_check.shown(function)}")
-        if name in ("t", "risk", "risk_error", *standard_observables(model)):
+        if name in ("t", "risk", "error", *standard_observables(model)):
             raise ValueError(f"observe must not use names that mfcore records itself, got {name!r}")
     return dict(observe)
 
@@ -200,7 +203,7 @@ def _check_step(method: Method, horizon: float) -> None:
         raise ValueError(f"step must be at least horizon / 2^53 = {horizon / 2**53:g}, got {step:g}")
 
 
-def _stored(given: Any, value: Any, name: str, kind: type, what: str) -> Any:
+def _stored(given: Any, value: Any, name: str, kind: type | tuple[type, ...], what: str) -> Any:
     if given is not None:
         value = given
     elif isinstance(value, str):

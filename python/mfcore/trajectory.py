@@ -32,7 +32,8 @@ class Trajectory:
     Attributes:
         t: Times of the save points reached, shape (T,).
         risk: R(ρ_t), shape (T,), or (T, replicas) for several replicas; None when not asked for.
-        risk_error: Standard error of `risk`, 0 where it is exact; same shape.
+        error: Estimated error of `risk`, same shape: the standard error of a Monte-Carlo risk, 0 where it is
+            exact; for the rungs of the limit the error of their discretisation.
         observed: Name to values, one row per save point.
         final: The measure at the end of the run: an (N, D) array of neurons, or (replicas, N, D), a `Cloud`
             of atoms or a `Density`.
@@ -55,7 +56,7 @@ class Trajectory:
 
     t: FloatArray
     risk: FloatArray | None
-    risk_error: FloatArray | None
+    error: FloatArray | None
     observed: Mapping[str, FloatArray]
     final: Measure
     kept: Mapping[float, Measure]
@@ -86,8 +87,8 @@ class Trajectory:
         except ImportError:
             raise ImportError("to_xarray needs xarray: pip install 'mfcore[xarray]'") from None
         series = dict(self.observed)
-        if self.risk is not None and self.risk_error is not None:
-            series |= {"risk": self.risk, "risk_error": self.risk_error}
+        if self.risk is not None and self.error is not None:
+            series |= {"risk": self.risk, "error": self.error}
         variables = {}
         for name, values in series.items():
             rest = ["replica"] if self.risk is not None and values.shape == self.risk.shape else []
@@ -123,8 +124,8 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
 def pack(run: Trajectory) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays of a trajectory under flat names, and the rest as plain values."""
     arrays: dict[str, np.ndarray] = {"t": run.t}
-    if run.risk is not None and run.risk_error is not None:
-        arrays |= {"risk": run.risk, "risk_error": run.risk_error}
+    if run.risk is not None and run.error is not None:
+        arrays |= {"risk": run.risk, "error": run.error}
     arrays |= {f"observed/{name}": values for name, values in run.observed.items()}
     _pack_measure(arrays, "final", run.final)
     for k, measure in enumerate(run.kept.values()):
@@ -141,7 +142,7 @@ def unpack(arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]) -> Traject
     return Trajectory(
         t=arrays["t"],
         risk=arrays.get("risk"),
-        risk_error=arrays.get("risk_error"),
+        error=arrays.get("error"),
         observed=observed,
         final=_unpack_measure(arrays, "final"),
         kept=kept,

@@ -55,7 +55,7 @@ def test_what_is_recorded_is_what_the_measure_says():
     for k, theta in enumerate(run.kept.values()):
         f = np.tanh(X @ theta[:, 2:].T + theta[:, 1]) @ theta[:, 0] / 20
         assert run.risk[k] == pytest.approx(np.mean((y - f) ** 2), rel=1e-12)
-        assert run.risk_error[k] == pytest.approx(np.std((y - f) ** 2, ddof=1) / np.sqrt(500), rel=1e-12)
+        assert run.error[k] == pytest.approx(np.std((y - f) ** 2, ddof=1) / np.sqrt(500), rel=1e-12)
         assert run.observed["largest"][k] == np.abs(theta).max()
         assert np.array_equal(run.observed["means"][k], theta.mean(axis=0))
         assert run.observed["norm_mean"][k] == np.linalg.norm(theta[:, 2:], axis=1).mean()
@@ -110,10 +110,10 @@ def test_risks_are_exact_where_that_is_quick_and_can_be_left_out():
     run = mf.solve(relu, METHOD, horizon=0.1, save_at=2, rng=0, keep="all")
     assert run.meta["risk"] == "exact"
     assert run.risk[0] == mf.risk(relu, run.kept[0.0])
-    assert (run.risk_error == 0).all()
+    assert (run.error == 0).all()
     none = mf.solve(relu, METHOD, horizon=0.1, save_at=2, rng=0, risk=False)
     assert none.risk is None
-    assert none.risk_error is None
+    assert none.error is None
 
 
 def test_the_held_out_sample_is_the_same_for_every_run():
@@ -186,7 +186,7 @@ def test_trajectories_survive_the_disk(tmp_path):
     )
     run.save(tmp_path / "run.npz")
     back = mf.load(tmp_path / "run.npz")
-    for name in ("t", "risk", "risk_error", "final"):
+    for name in ("t", "risk", "error", "final"):
         assert np.array_equal(getattr(back, name), getattr(run, name))
     assert np.array_equal(back.observed["x"], run.observed["x"])
     assert np.array_equal(back.kept[0.25], run.kept[0.25])

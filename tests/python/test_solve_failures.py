@@ -174,7 +174,7 @@ def test_held_out_risks_do_not_depend_on_how_the_samples_are_held(monkeypatch):
     in_parts = mf.solve(model_of(), METHOD, **options)
     # 1001 terms of size 1 in another order.
     np.testing.assert_allclose(in_parts.risk, at_once.risk, rtol=1e-13)
-    np.testing.assert_allclose(in_parts.risk_error, at_once.risk_error, rtol=1e-12)
+    np.testing.assert_allclose(in_parts.error, at_once.error, rtol=1e-12)
 
 
 def test_a_risk_from_one_sample_has_no_error_estimate():
@@ -183,7 +183,7 @@ def test_a_risk_from_one_sample_has_no_error_estimate():
         run = mf.solve(
             model_of(), METHOD, horizon=0.1, save_at=2, rng=0, risk=mf.MonteCarlo(1, rng=1), threads=1
         )
-    assert np.isinf(run.risk_error).all()
+    assert np.isinf(run.error).all()
     assert run.meta["threads"] == 1
 
 

@@ -18,6 +18,7 @@ from .._rng import derive
 from ..data import Dataset
 from ..expectation import Exact, Expectation
 from ..model import Model
+from ..reduce import ReducedModel
 from .sgd import start_of
 
 _HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
@@ -26,6 +27,8 @@ DRIVER = 2**63  # number of the seed that drivers of nonlinear dynamics start fr
 
 class FlowRung:
     """N neurons moved by an explicit scheme of the core, with fixed or adaptive steps."""
+
+    reduced: ReducedModel | None = None
 
     def __init__(
         self,

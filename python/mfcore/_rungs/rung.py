@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from ..model import Model
+from ..reduce import ReducedModel
 from ..trajectory import Measure
 
 
 class Rung(Protocol):
     """A run in progress. Its state is a function of (model, method, seed, time): how it got there, in one go,
     with stops or from a checkpoint, changes no bit."""
+
+    @property
+    def reduced(self) -> ReducedModel | None:
+        """The features whose coordinates the measures live in, of a `LimitRung`; None for neurons."""
+        ...
 
     @property
     def t(self) -> float:
@@ -51,9 +57,31 @@ class Rung(Protocol):
         ...
 
 
+class LimitRung(Rung, Protocol):
+    """A rung whose measures live in the reduced coordinates of a model."""
+
+    @property
+    def reduced(self) -> ReducedModel:
+        """The features whose coordinates these are."""
+        ...
+
+    def risk(self) -> tuple[float, float]:
+        """R(ρ_t) and the estimated error of the discretisation."""
+        ...
+
+    def observed(self) -> Mapping[str, float]:
+        """What else is worth recording at a save point: the same names at all of them."""
+        ...
+
+
+def limit_of(rung: Rung) -> LimitRung | None:
+    """The rung as one of the limit, if it is one."""
+    return None if rung.reduced is None else cast(LimitRung, rung)
+
+
 class Method(Protocol):
     """A frozen description of a rung: `mf.SGD(…)`, `mf.Particles(…)`, …"""
 
-    def start(self, model: Model, seed: int, threads: int) -> Rung:
+    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung:
         """A run of this method at t = 0."""
         ...

@@ -13,6 +13,7 @@ from .._check import FloatArray, shown
 from .._rng import Seed, derive
 from ..init import Points
 from ..model import Model
+from ..reduce import ReducedModel
 
 if TYPE_CHECKING:
     from ..methods import SGD
@@ -22,6 +23,8 @@ _CHUNK = 1 << 16  # steps whose sizes are summed together when times are turned 
 
 class SgdRung:
     """Replicas of one-pass SGD, all on the same clock."""
+
+    reduced: ReducedModel | None = None
 
     def __init__(self, method: SGD, model: Model, seed: int, threads: int) -> None:
         self._method, self._model, self._threads = method, model, threads

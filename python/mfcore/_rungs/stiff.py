@@ -11,6 +11,7 @@ import numpy as np
 
 from .._check import FloatArray
 from ..model import Model
+from ..reduce import ReducedModel
 from .particles import population, system_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class _Point(NamedTuple):
 
 class StiffRung:
     """N neurons moved by `scipy.integrate.LSODA`, `BDF` or `Radau`."""
+
+    reduced: ReducedModel | None = None
 
     def __init__(self, method: Particles, model: Model, seed: int, threads: int, followers: int = 0) -> None:
         start = population(model, method.neurons, followers, seed)
