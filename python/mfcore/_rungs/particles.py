@@ -86,7 +86,10 @@ class FlowRung:
         return {"steps": flow.steps, "rejected": flow.rejected, "evaluations": flow.evaluations}
 
 
-def message_of(end: str, flow: _core.Flow, tolerance: float | None = None) -> str:
+_REMEDY = "Try method='lsoda', or fixed steps such as method='rk4', step=…"
+
+
+def message_of(end: str, flow: _core.Flow, tolerance: float | None = None, remedy: str = _REMEDY) -> str:
     """One sentence on a flow that ended by itself."""
     t, h, steps = flow.t, flow.step_size, flow.steps
     if end == "stationary":
@@ -94,8 +97,7 @@ def message_of(end: str, flow: _core.Flow, tolerance: float | None = None) -> st
     if end == "stuck":
         return (
             f"the step size fell to {h:.1e} after step {steps} (t = {t:g}): the velocity is singular there, "
-            "or jumps (a kink of the activation on finite data), or the problem is stiff. "
-            "Try method='lsoda', or fixed steps such as method='rk4', step=…"
+            f"or jumps (a kink of the activation on finite data), or the problem is stiff. {remedy}"
         )
     return (
         f"the state was no longer finite at step {steps + 1} (t = {t + h:g}); the state returned is that of "
