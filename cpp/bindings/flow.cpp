@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "deadline.hpp"
+#include "mfcore/dynamics/atoms.hpp"
 #include "mfcore/dynamics/step.hpp"
 
 namespace mfcore::bindings {
@@ -46,16 +47,18 @@ Gradient python_gradient(py::function function) {
     };
 }
 
-/// A system of the caller's own: speeds of all its entries, velocity(y) -> array, and lower bounds or none.
-System python_system(std::vector<double> speed, py::function velocity, std::vector<double> lower) {
+/// A system of the caller's own: speeds of all its entries, velocity(y) -> array, and which of them have
+/// walls.
+System python_system(std::vector<double> speed, py::function velocity, std::vector<bool> nonnegative) {
     require(!speed.empty(), "speed", "must have an entry", 0);
-    require(lower.empty() || lower.size() == speed.size(), "lower", "has the wrong length", lower.size());
+    require(nonnegative.empty() || nonnegative.size() == speed.size(), "nonnegative", "has the wrong length",
+            nonnegative.size());
     System system;
     system.size = static_cast<Index>(speed.size());
     system.speed = std::move(speed);
+    system.nonnegative = std::move(nonnegative);
     system.velocity = [call = python_map(std::move(velocity), "velocity"), size = system.size](
                           const double* y, double* v) { return call({size}, y, v); };
-    if (!lower.empty()) system.project = keep_above(std::move(lower));
     return system;
 }
 
@@ -111,6 +114,8 @@ const char* run_flow(Flow& flow, double t, double seconds) {
             return "stationary";
         case End::diverged:
             return "diverged";
+        case End::unresolved:
+            return "unresolved";
         case End::stuck:
             break;
     }
@@ -138,6 +143,16 @@ StepParams step_params(double ridge, double temperature, const RateTuple& rates,
 }  // namespace
 
 void bind_flow(py::module_& m) {
+    py::class_<AtomParams>(m, "AtomParams", "What holds for the coordinates of atoms.")
+        .def(py::init<std::vector<double>, std::vector<bool>, std::vector<bool>, std::vector<double>,
+                      double>(),
+             py::kw_only(), py::arg("rates"), py::arg("decays"), py::arg("nonnegative"), py::arg("volume"),
+             py::arg("ridge"));
+    py::class_<Panels>(m, "Panels", "Atoms at Gauss-Legendre nodes, with how well they must be resolved.")
+        .def(py::init<>())
+        .def(py::init<Index, std::vector<double>, std::vector<double>, double, double, double>(),
+             py::kw_only(), py::arg("nodes"), py::arg("tail"), py::arg("weight"), py::arg("rtol"),
+             py::arg("atol"), py::arg("at_wall"));
     py::class_<System>(m, "System", "The velocity of neurons, to be integrated.")
         .def_static(
             "nodes",
@@ -163,8 +178,28 @@ void bind_flow(py::module_& m) {
             },
             py::arg("network"), py::arg("neurons"), py::arg("d"), py::arg("ridge"), py::arg("rates"),
             py::arg("gradient"), py::arg("threads") = 0)
+        .def_static(
+            "atoms",
+            [](const std::shared_ptr<const ReducedFeatures>& features, std::vector<double> weights,
+               std::vector<double> targets, const std::vector<double>& masses, const AtomParams& params,
+               const Panels& panels, int threads) {
+                return atom_system(
+                    masses, params,
+                    atom_gradient(point_features(features), {std::move(weights), std::move(targets)}, masses,
+                                  {threads, python_wants_stop}),
+                    panels);
+            },
+            py::arg("features"), py::arg("weights"), py::arg("targets"), py::arg("masses"), py::arg("params"),
+            py::arg("panels") = Panels{}, py::arg("threads") = 0)
+        .def_static(
+            "atoms_calling",
+            [](py::function gradient, const std::vector<double>& masses, const AtomParams& params,
+               const Panels& panels) {
+                return atom_system(masses, params, python_gradient(std::move(gradient)), panels);
+            },
+            py::arg("gradient"), py::arg("masses"), py::arg("params"), py::arg("panels") = Panels{})
         .def_static("function", &python_system, py::arg("speed"), py::arg("velocity"),
-                    py::arg("lower") = std::vector<double>{})
+                    py::arg("nonnegative") = std::vector<bool>{})
         .def_readonly("size", &System::size)
         .def_readonly("speed", &System::speed)
         .def("__call__", &velocity_of, py::arg("theta"));
@@ -175,17 +210,19 @@ void bind_flow(py::module_& m) {
                     py::arg("tolerance") = 0.0, py::arg("threads") = 0)
         .def_static(
             "dopri5",
-            [](const System& system, const In& start, double rtol, double atol, double tolerance) {
-                return dopri5(system, start_of(system, start), {rtol, atol, tolerance});
+            [](const System& system, const In& start, double rtol, double atol, double tolerance,
+               double first_step) {
+                return dopri5(system, start_of(system, start), {rtol, atol, tolerance, first_step});
             },
             py::arg("system"), py::arg("start"), py::kw_only(), py::arg("rtol") = 1e-6,
-            py::arg("atol") = 1e-9, py::arg("tolerance") = 0.0)
+            py::arg("atol") = 1e-9, py::arg("tolerance") = 0.0, py::arg("first_step") = 0.0)
         .def("run", &run_flow, py::arg("t"), py::arg("seconds") = INFINITY)
         .def_property_readonly("t", &Flow::t)
         .def_property_readonly("step_size", &Flow::step_size)
         .def_property_readonly("steps", [](const Flow& flow) { return flow.counts().steps; })
         .def_property_readonly("rejected", [](const Flow& flow) { return flow.counts().rejected; })
         .def_property_readonly("evaluations", [](const Flow& flow) { return flow.counts().evaluations; })
+        .def_property_readonly("drift", [](const Flow& flow) { return flow.counts().drift; })
         .def("theta",
              [](const Flow& flow) {
                  auto theta = make({flow.size()});

@@ -14,6 +14,7 @@ from ._rungs.particles import DRIVER
 from ._rungs.reduced import model_of
 from ._rungs.rung import Rung, limit_of
 from ._rungs.sgd import start_of
+from .atoms import Atoms
 from .methods import GD, SGD, Particles
 from .model import Model
 from .reduce import ReducedModel
@@ -42,7 +43,8 @@ class Nonlinear:
 
     Args:
         neurons: N.
-        driver: The method that gives ρ_t.
+        driver: The method that gives ρ_t; by default ``mf.Atoms()``, with noise
+            ``mf.Atoms(method="heun", step=step)``.
         step: Step size h in the field of the limit; the clock is t = k·h.
         rtol: Relative error per step, where steps are chosen.
         atol: Absolute error per step, where steps are chosen.
@@ -56,13 +58,13 @@ class Nonlinear:
         ...     init=mf.init.Radial(0.5),
         ... )
         >>> one = mf.solve(model, mf.Particles(50), horizon=1.0, rng=0)
-        >>> other = mf.solve(model, Nonlinear(50, mf.Particles(500)), horizon=1.0, rng=0)
-        >>> bool(np.abs(one.final - other.final).max() < 0.1)
+        >>> other = mf.solve(model, Nonlinear(50), horizon=1.0, rng=0)
+        >>> bool(np.abs(one.final - other.final).max() < 0.01)
         True
     """
 
     neurons: int
-    driver: Any
+    driver: Any = None
     _: KW_ONLY
     step: float | None = None
     rtol: float = 1e-6
@@ -70,8 +72,9 @@ class Nonlinear:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neurons", _check.count(self.neurons, "neurons"))
-        unfit = isinstance(self.driver, type | SGD | Nonlinear) or not hasattr(self.driver, "start")
-        if unfit:
+        if isinstance(self.driver, type | SGD | Nonlinear) or not (
+            self.driver is None or hasattr(self.driver, "start")
+        ):
             raise TypeError(f"driver must be {_DRIVERS}, got {_check.shown(self.driver)}")
         for name in ("rtol", "atol"):
             object.__setattr__(self, name, _check.number(getattr(self, name), name, above=0))
@@ -91,14 +94,15 @@ class Nonlinear:
         if full.temperature > 0 and self.step is None:
             raise ValueError(f"step must be given at temperature = {full.temperature:g}, got None")
         start_of(full, self.neurons, seed)  # what it refuses comes first
+        method = self.driver or _default(full, self.step)
         try:
             full.reduce()
         except ValueError as error:
             raise ValueError(
                 f"driver must be an auxiliary network, such as mf.Particles({20 * self.neurons}), where the "
-                f"limit has no reduction, got {_check.shown(self.driver)}: {error}"
+                f"limit has no reduction, got {_check.shown(method)}: {error}"
             ) from None
-        driver = limit_of(self.driver.start(full, derive(seed, DRIVER), threads))
+        driver = limit_of(method.start(full, derive(seed, DRIVER), threads))
         if driver is None:
             raise TypeError(f"driver must be {_DRIVERS}, got {_check.shown(self.driver)}")
 
@@ -111,3 +115,7 @@ class Nonlinear:
             )
 
         return NonlinearRung(full, self.neurons, driver, seed, threads, begin, self.step)
+
+
+def _default(model: Model, step: float | None) -> Atoms:
+    return Atoms() if model.temperature == 0 else Atoms(method="heun", step=step)

@@ -130,17 +130,16 @@ class NonlinearRung:
         self._coordinates = Coordinates(model.network, model.data, driver.reduced.coordinates)
         self._noisy = model.temperature > 0
         z = self._coordinates.of(self._start)
-        # A part that is 0 has no direction to move in.
-        self._frozen = (z == 0) & np.array(driver.reduced.nonnegative)
+        self._walls = np.array(driver.reduced.nonnegative)
+        self._frozen = (z == 0) & self._walls  # a part that is 0 has no direction to move in
+        rows, speed, walls = z, np.array(driver.reduced.rates), np.array(driver.reduced.nonnegative)
         if self._noisy:
-            rows, speed, lower = self._start, _speeds(model), np.full(self._start.shape, -np.inf)
-        else:
-            rows, speed = z, np.array(driver.reduced.rates)
-            lower = np.where(driver.reduced.nonnegative, 0.0, np.full(z.shape, -np.inf))
+            rows, speed = self._start, _speeds(model)
+            walls = np.zeros(len(speed), dtype=bool)
         self._shape = rows.shape
         # The clock is the last entry: it moves by itself, and no error or noise goes by it.
         system = _core.System.function(
-            np.append(np.tile(speed, neurons), 0.0), self._velocity, np.append(lower, -np.inf)
+            np.append(np.tile(speed, neurons), 0.0), self._velocity, np.append(np.tile(walls, neurons), False)
         )
         self._flow = begin(system, np.append(rows, 0.0))
 
@@ -209,13 +208,16 @@ class NonlinearRung:
                 velocity = self._descent(self._coordinates.of(rows), residual)
                 velocity = self._coordinates.lift(rows, velocity)
             else:
-                velocity = np.where(self._frozen, 0.0, self._descent(rows, residual))
+                velocity = self._descent(rows, residual)
+                velocity[self._frozen] = 0.0
+                waiting = self._walls & (rows == 0)  # radii, until they are pushed away from their end
+                velocity[waiting] = np.maximum(velocity[waiting], 0.0)
         return np.append(velocity, 1.0)
 
     def _descent(self, z: FloatArray, residual: FloatArray) -> FloatArray:
         """−rate·(Σ_q c_q ∇Φ_q(z) + λz); behind a wall r = 0, that at the wall."""
         reduced = self._features
-        z = np.where(reduced.nonnegative, np.maximum(z, 0.0), z)
+        z = np.where(self._walls, np.maximum(z, 0.0), z)
         gradient = np.empty_like(z)
         block = max(1, _ENTRIES // (len(residual) * z.shape[1]))
         for first in range(0, len(z), block):

@@ -89,9 +89,17 @@ class FlowRung:
 _REMEDY = "Try method='lsoda', or fixed steps such as method='rk4', step=…"
 
 
-def message_of(end: str, flow: _core.Flow, tolerance: float | None = None, remedy: str = _REMEDY) -> str:
-    """One sentence on a flow that ended by itself."""
-    t, h, steps = flow.t, flow.step_size, flow.steps
+def message_of(
+    end: str,
+    flow: _core.Flow,
+    tolerance: float | None = None,
+    *,
+    since: float = 0.0,
+    done: int = 0,
+    remedy: str = _REMEDY,
+) -> str:
+    """One sentence on a flow that ended by itself; it began at time `since` after `done` steps."""
+    t, h, steps = since + flow.t, flow.step_size, done + flow.steps
     if end == "stationary":
         return f"stationary: the root mean square of the gradient fell below {tolerance:g} at t = {t:g}"
     if end == "stuck":
