@@ -1,6 +1,5 @@
 #include "mfcore/dynamics/flow.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/parallel.hpp"
