@@ -37,6 +37,7 @@ PYTHON = [
     "trajectory",
     "_rungs",
     "methods atoms _run",
+    "nonlinear",
     "solve steppers",
     "theory config sweep plots",
     "experiments",

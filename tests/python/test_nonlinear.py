@@ -32,7 +32,7 @@ class Stand:
 
 class StandRung:
     def __init__(self, method, reduced):
-        self.method, self.reduced, self.step, self.t = method, reduced, 0, 0.0
+        self.method, self.reduced, self.steps, self.t = method, reduced, 0, 0.0
         self.z, self.weights = reduced.initial.quadrature(method.count)
         self.status, self.message, self.restored = "running", "it had enough", 0
 
@@ -44,14 +44,14 @@ class StandRung:
         return rk4(self.velocity, self.z.ravel(), h).reshape(self.z.shape) if h > 0 else self.z.copy()
 
     def advance(self, t, seconds):
-        while (self.step + 1) / 50 <= min(t, self.method.ends_at):
-            self.z, self.step = self.moved(1 / 50), self.step + 1
+        while (self.steps + 1) / 50 <= min(t, self.method.ends_at):
+            self.z, self.steps = self.moved(1 / 50), self.steps + 1
         self.t = min(t, self.method.ends_at)
         self.status = self.method.status if t > self.method.ends_at else "running"
         return self.status == "running"
 
     def measure(self):
-        z = self.moved(self.t - self.step / 50)
+        z = self.moved(self.t - self.steps / 50)
         if not self.method.as_density:
             return mf.Cloud(z, self.weights)
         # Cells around the atoms, too narrow to matter.
@@ -62,10 +62,10 @@ class StandRung:
         return mf.Density(edges, mass)
 
     def state(self):
-        return {"at": np.array([self.step, self.t]), "z": self.z.copy()}
+        return {"at": np.array([self.steps, self.t]), "z": self.z.copy()}
 
     def restore(self, state):
-        self.step, self.t = int(state["at"][0]), float(state["at"][1])
+        self.steps, self.t = int(state["at"][0]), float(state["at"][1])
         self.z, self.restored = np.array(state["z"]), self.restored + 1
 
     def risk(self):
@@ -75,7 +75,7 @@ class StandRung:
         return {}
 
     def meta(self):
-        return {"steps": self.step}
+        return {"steps": self.steps}
 
 
 def velocity(reduced, z, atoms, weights):
@@ -162,7 +162,7 @@ def test_without_noise_directions_are_frozen_and_the_rest_follows_the_characteri
         radial = [np.linalg.svd(axes)[2][1:]]
     model = mf.Model(law, network, mf.init.Gaussian(0.5), ridge=0.1, rates={"w": 1.5})
     driver = Stand(count=2, nodes=3)  # few nodes: another problem, but as good
-    run = solve(model, Nonlinear(5, driver), horizon=0.6, save_at=[0.0], keep="all", rng=0)
+    run = solve(model, Nonlinear(5, driver), horizon=0.6, save_at=[0.0], keep="all", rng=0, threads=1)
     assert run.status == "completed"
     theta0, theta = run.kept[0.0], run.final
     outer = network.row(0)
@@ -245,7 +245,7 @@ def test_neurons_at_the_end_of_a_radius_stay_there():
 
 
 def test_noise_has_the_moments_of_the_exact_law():
-    """math: linear activation, where the mean feels the field and the rest is an Ornstein–Uhlenbeck process."""
+    """For a linear activation: the mean feels the field, the rest is an Ornstein–Uhlenbeck process."""
     n, d, ridge, temperature, h, steps = 2000, 4, 0.5, 0.25, 0.05, 20
     law = mf.data.Linear([1.0, -2.0, 0.5, 1.0])
     model = mf.Model(

@@ -71,16 +71,15 @@ class Field:
 
     def state(self) -> dict[str, np.ndarray]:
         """The driver at a time that no later look comes before."""
-        return {"looked": np.array(self._marks[0].t), **self._marks[0].state} if self._marks else {}
+        t, state = (self._marks[0].t, self._marks[0].state) if self._marks else (0.0, self.driver.state())
+        return {"looked": np.array(t), **state}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
         self._marks.clear()
-        own = {name: values for name, values in state.items() if name != "looked"}
-        if "looked" in state:
-            self._at = float(state["looked"])
-            self.driver.restore(own)
-            self._look(self._at)
+        self._at = float(state["looked"])
+        self.driver.restore({name: values for name, values in state.items() if name != "looked"})
+        self._look(self._at)
 
     def _look(self, t: float) -> FloatArray:
         residual = np.asarray(self._reduced._residual(self._outputs()))
@@ -222,7 +221,7 @@ class NonlinearRung:
         block = max(1, _ENTRIES // (len(residual) * z.shape[1]))
         for first in range(0, len(z), block):
             rows = slice(first, first + block)
-            gradient[rows] = np.einsum("nqk,q->nk", self._gradients(z[rows]), residual)
+            gradient[rows] = np.matmul(residual, self._gradients(z[rows]))
         gradient += reduced.ridge * np.array(reduced.decays) * z
         return -np.array(reduced.rates) * gradient
 
