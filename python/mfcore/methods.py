@@ -99,9 +99,9 @@ class GD:
         object.__setattr__(self, "step", _check.number(self.step, "step", above=0))
         _check_population(self)
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> FlowRung:
-        """A run of this method at t = 0."""
-        return _fixed(self, "euler", self.step, model_of(model), seed, threads)
+    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+        """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
+        return _fixed(self, "euler", self.step, model_of(model), seed, threads, followers)
 
 
 @configurable
@@ -164,20 +164,22 @@ class Particles:
             )
         _check_population(self)
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> FlowRung | StiffRung:
-        """A run of this method at t = 0."""
+    def start(
+        self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0
+    ) -> FlowRung | StiffRung:
+        """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         full = model_of(model)
         if self.step is not None:
-            return _fixed(self, self.method, self.step, full, seed, threads)
+            return _fixed(self, self.method, self.step, full, seed, threads, followers)
         _check_noise(self, self.method, full)
         if self.method in _STIFF:
-            return StiffRung(self, full, seed, threads)
+            return StiffRung(self, full, seed, threads, followers)
 
         def begin(system: _core.System, start: FloatArray) -> _core.Flow:
             stop = self.tolerance or 0.0
             return _core.Flow.dopri5(system, start, rtol=self.rtol, atol=self.atol, tolerance=stop)
 
-        return FlowRung(full, self.neurons, self.expectation, seed, threads, begin, self.tolerance)
+        return FlowRung(full, self.neurons, self.expectation, seed, threads, begin, self.tolerance, followers)
 
 
 _FIXED = ("euler", "heun", "rk4")
@@ -185,7 +187,7 @@ _STIFF = ("lsoda", "bdf", "radau")
 
 
 def _fixed(
-    method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int
+    method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int, followers: int
 ) -> FlowRung:
     _check_noise(method, scheme, model)
 
@@ -201,7 +203,9 @@ def _fixed(
             threads=threads,
         )
 
-    return FlowRung(model, method.neurons, method.expectation, seed, threads, begin, method.tolerance)
+    return FlowRung(
+        model, method.neurons, method.expectation, seed, threads, begin, method.tolerance, followers
+    )
 
 
 def _check_population(method: GD | Particles) -> None:
