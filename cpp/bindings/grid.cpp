@@ -1,6 +1,8 @@
 
 #include "grid.hpp"
 
+#include <cmath>
+
 #include "mfcore/grid_potential.hpp"
 
 namespace mfcore::bindings {
@@ -44,7 +46,6 @@ struct GridStepper {
     FiniteVolume scheme;
     FiniteVolume::Field mass, next;
     std::vector<double> m, next_m;
-    double outflow = 0;  // of the state last stepped
 
     GridStepper(const GridPotential& potential, std::vector<GridAxis> axes, const std::string& name)
         : scheme(potential, std::move(axes), reconstruction_of(name)),
@@ -53,10 +54,15 @@ struct GridStepper {
           m(potential.rank()),
           next_m(potential.rank()) {}
 
-    void step(const double* from, double dt) {
+    /// The largest stable step, NaN if a number is not finite; `next` is the state after dt.
+    double step(const double* from, double dt) {
         scheme.potential().spread(from, mass.data());
         scheme.potential().moments(mass.data(), m.data());
-        outflow = scheme.step(mass, m.data(), dt, next, next_m.data()).outflow;
+        const FiniteVolume::Report report = scheme.step(mass, m.data(), dt, next, next_m.data());
+        double sum = report.descent;
+        for (const double value : next_m) sum += value;
+        if (!std::isfinite(sum)) return NAN;
+        return report.outflow > 0 ? scheme.courant() / report.outflow : INFINITY;
     }
 };
 
@@ -111,10 +117,12 @@ void bind_grid(py::module_& m) {
                         mass.size());
                 double* cells = mass.mutable_data();
                 py::gil_scoped_release nogil;
-                self.step(cells, dt);
-                self.scheme.potential().gather(self.next.data(), cells);
+                const double bound = self.step(cells, dt);
+                if (dt <= bound) self.scheme.potential().gather(self.next.data(), cells);
+                return bound;
             },
-            py::arg("mass").noconvert(), "dt"_a, "One step in place.")
+            py::arg("mass").noconvert(), "dt"_a,
+            "One step in place if dt is at most the bound, which is returned; NaN: not finite, nothing done.")
         .def(
             "bound",
             [](GridStepper& self, const In& mass) {
@@ -122,8 +130,7 @@ void bind_grid(py::module_& m) {
                         mass.size());
                 const double* cells = mass.data();
                 py::gil_scoped_release nogil;
-                self.step(cells, 0.0);
-                return self.outflow > 0 ? self.scheme.courant() / self.outflow : INFINITY;
+                return self.step(cells, 0.0);
             },
             "mass"_a, "The largest stable step.");
 }

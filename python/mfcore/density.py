@@ -57,7 +57,7 @@ class PDE:
         ... )
         >>> run = mf.solve(model, PDE(cells=100), horizon=1.0, save_at=[0.0, 1.0])
         >>> run.final
-        Density(edges=<[0.0803968, 1.15187]>, mass=<array 100>)
+        Density(edges=<[0, 1.11884]>, mass=<array 100>)
         >>> bool(run.risk[1] < run.risk[0]), bool(run.error[1] < 1e-3)
         (True, True)
     """
@@ -83,9 +83,10 @@ class PDE:
     ) -> None:
         if start is not None:
             _check.instance(start, "start", Density, "an mf.Density")
-            for name, value in (("cells", cells), ("extent", extent)):
-                if value is not None:
-                    raise ValueError(f"{name} must be left out with start, got {value!r}")
+            given: dict[str, object] = {"cells": cells, "extent": extent}
+            for name in given:
+                if given[name] is not None:
+                    raise ValueError(f"{name} must be left out with start, got {given[name]!r}")
         if scheme is not None:
             _check.choice(scheme, "scheme", (*_NOISELESS, _NOISY))
         values = {
