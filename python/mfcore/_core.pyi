@@ -369,6 +369,52 @@ class Flow:
     def save(self) -> tuple[_Array, _Array]: ...
     def restore(self, numbers: list[float], vectors: _Array) -> None: ...
 
+class DiffusionAxis:
+    def __init__(
+        self,
+        edges: npt.ArrayLike,
+        *,
+        rate: float = ...,
+        volume: float = ...,
+        watched: Sequence[int] = ...,
+    ) -> None: ...
+
+class FokkerPlanck(Flow):
+    def __init__(
+        self,
+        potential: GridPotential,
+        axes: Sequence[DiffusionAxis],
+        start: _Array,
+        *,
+        temperature: float,
+        t: float = ...,
+        rtol: float = ...,
+        first: float = ...,
+        step: float = ...,
+        order: int = ...,
+        coupling: str = ...,
+        tolerance: float = ...,
+        wall: float = ...,
+        threads: int = ...,
+    ) -> None: ...
+    @property
+    def free_energy(self) -> float: ...
+    @property
+    def risk(self) -> float: ...
+    @property
+    def dissipation(self) -> float: ...
+    @property
+    def largest_rise(self) -> float: ...
+
+def log_cell_volume(low: npt.ArrayLike, high: npt.ArrayLike, e: npt.ArrayLike) -> Any: ...
+def diffuse(
+    axes: Sequence[DiffusionAxis],
+    temperature: float,
+    psi: _Array,
+    dt: float,
+    mass: _Array,
+    threads: int = ...,
+) -> _Array: ...
 def sgd_step(
     network: Network,
     theta: _Array,

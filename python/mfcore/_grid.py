@@ -142,7 +142,7 @@ class Grid:
         return box
 
     def diffusion_axes(self) -> list[_core.DiffusionAxis]:
-        """The one or two axes of the noisy core: coordinates at rest are one if they have several cells."""
+        """The axes of the noisy core: coordinates at rest are a first one if they have several cells."""
         reduced, found = self.reduced, []
         repeat = math.prod(self.shape[c] for c in self.still)
         if repeat > 1:
@@ -152,11 +152,6 @@ class Grid:
             ends = ([] if self.has_wall(c) else [0]) + [n - 1]
             rate, volume = reduced.rates[c], reduced.volume[c]
             found.append(_core.DiffusionAxis(self.edges[c], rate=rate, volume=volume, watched=ends))
-        if len(found) > 2:
-            raise ValueError(
-                "coordinates at rest must be known exactly by ρ0 beside two moving ones with noise, "
-                f"got {repeat} cells of them; use mf.Atoms"
-            )
         return found
 
     def potential(self, threads: int = 0, *, split: bool = False) -> _core.GridPotential:

@@ -15,7 +15,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr double kRounding = 1e-13;  // of the free energy, relative to the sum of the sizes of its terms
+constexpr double kRounding = 1e-14;  // of the free energy, relative to the sum of the sizes of its terms
 constexpr int kIterations = 60;      // at most, for the fixed point of an implicit step
 constexpr Index kTrial = 20;         // steps from one comparison of the couplings to the next
 
@@ -102,7 +102,7 @@ public:
     FlowState save() const override {
         const Control& c = control_;
         FlowState state{
-            {c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
+            {total_, c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
              static_cast<double>(c.countdown), static_cast<double>(c.counts.steps),
              static_cast<double>(c.counts.rejected), static_cast<double>(c.counts.evaluations), shown_},
             Vector(size())};
@@ -111,12 +111,12 @@ public:
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 11, "numbers", "has the wrong length", state.numbers.size());
+        require(state.numbers.size() == 12, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == static_cast<std::size_t>(size()), "vectors", "has the wrong length",
                 state.vectors.size());
         const double* number = state.numbers.data();
         Control& c = control_;
-        for (double* to : {&c.t, &c.h, &c.first_h, &c.rise, &c.compared_h}) *to = *number++;
+        for (double* to : {&total_, &c.t, &c.h, &c.first_h, &c.rise, &c.compared_h}) *to = *number++;
         c.implicit = *number++ != 0;
         for (Index* to : {&c.countdown, &c.counts.steps, &c.counts.rejected, &c.counts.evaluations})
             *to = static_cast<Index>(*number++);
@@ -139,16 +139,20 @@ private:
 
     const State& shown() const { return shown_ > control_.t ? side_ : now_; }
 
-    /// Where the watched cells of either axis are in an array over the grid, each once.
+    /// Where the watched cells of any axis are in an array over the grid, each once.
     void watch(const std::vector<DiffusionAxis>& axes) {
-        for (Index i = 0; i < potential_.rows(); ++i)
-            for (Index j = 0; j < potential_.cols(); ++j) {
-                const auto has = [](const DiffusionAxis& axis, Index cell) {
-                    return std::find(axis.watched.begin(), axis.watched.end(), cell) != axis.watched.end();
-                };
-                if ((axes.size() > 1 && has(axes[0], i)) || has(axes.back(), j))
-                    watched_.push_back(i * potential_.stride() + j);
+        for (Index cell = 0; cell < size(); ++cell) {
+            bool found = false;
+            Index rest = cell;
+            for (std::size_t c = axes.size(); c-- > 0;) {
+                const Index n = static_cast<Index>(axes[c].edges.size()) - 1;
+                const std::vector<Index>& watched = axes[c].watched;
+                found |= std::find(watched.begin(), watched.end(), rest % n) != watched.end();
+                rest /= n;
             }
+            const Index cols = potential_.cols();
+            if (found) watched_.push_back(cell / cols * potential_.stride() + cell % cols);
+        }
     }
 
     /// Moments, risk, potential and free energy of the masses of a state.
@@ -245,6 +249,7 @@ private:
     /// An error estimate of a hundredth of the tolerance: it is at most h^2 times the largest rate squared.
     double first_step() {
         if (params_.step > 0) return params_.step;
+        if (params_.first > 0) return params_.first;
         set_potential(now_.psi);
         const double rate = fluxes_.fastest();
         return 0.1 * std::sqrt(params_.rtol) / (rate > 0 ? rate : 1);
@@ -335,18 +340,38 @@ private:
     /// r fall no further, it has to be so small that this does not show.
     bool implicit_step(const Vector& from, double h, Vector& to) {
         const double enough = 0.1 * std::sqrt(kRounding * now_.scale);
+        const Vector guess = fixed_;
+        if (accelerated_step(from, h, to, enough)) return true;
+        if (params_.step == 0) return false;  // a smaller step is cheaper
+        Eigen::VectorXd x = Eigen::Map<const Eigen::VectorXd>(guess.data(), potential_.rank());
+        const auto residual = [&](const Eigen::VectorXd& at, Eigen::VectorXd& out) {
+            fixed_.assign(at.begin(), at.end());
+            image_step(from, h, to);
+            out = Eigen::Map<const Eigen::VectorXd>(image_.data(), at.size()) - at;
+        };
+        const bool found = newton(x, enough, residual);
+        residual(x, x);
+        return found;
+    }
+
+    /// A step in the potential of the moments fixed_; those of its result are image_.
+    void image_step(const Vector& from, double h, Vector& to) {
+        set_potential_of(fixed_);
+        fluxes_.step(h, from.data(), to.data());
+        potential_.moments(to.data(), image_.data());
+    }
+
+    bool accelerated_step(const Vector& from, double h, Vector& to, double enough) {
         double best = INFINITY;
         int since = 0;  // iterations since the residual was halved
         anderson_.restart();
         for (int k = 0; k < kIterations && since < 8; ++k) {
-            set_potential_of(fixed_);
-            fluxes_.step(h, from.data(), to.data());
-            potential_.moments(to.data(), image_.data());
+            image_step(from, h, to);
             double moved = 0, size = 0;
             for (std::size_t i = 0; i < fixed_.size(); ++i) {
-                const double change = image_[i] - now_.moments[i];
+                const double change = image_[i] - now_.moments[i], shift = potential_.shift()[i];
                 moved += change * change;
-                size += image_[i] * image_[i] + potential_.shift()[i] * potential_.shift()[i];
+                size += image_[i] * image_[i] + shift * shift;
             }
             const double residual = anderson_.advance(fixed_.data(), image_.data());
             if (!std::isfinite(residual)) return false;

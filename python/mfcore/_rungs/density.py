@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _WALL = 1e-10  # mass in the outermost cells at which the grid grows
 _MOST_GROWTH = 1e6  # of the extent, after which mass is taken to run away
+_ACCURACY = 16.0  # over cells²: error of a noisy step in time, so that it falls with that of the grid
 _CHANGE = 1.0  # over cells: how much of a relaxation time of the potential one step may take
 _COARSER = 2  # grids for the error estimate
 _ATOM = 0.01  # mass in two cells next to each other that may be called an atom ...
@@ -206,10 +207,18 @@ class DensityRung:
         for k in range(_COARSER if self._method.error else 0):
             coarse, finer = coarse.coarse(), coarse
             mass = transfer(mass, finer, coarse)
-            found.append(self._solver(coarse, coarser[k] if coarser else mass, t, first, 0.0))
+            found.append(self._solver(coarse, coarser[k] if coarser else mass, t, first, 0.0, 2 ** (k + 1)))
         return _State(fine, tuple(found))
 
-    def _solver(self, grid: Grid, mass: FloatArray, t: float, first: float, wall: float = _WALL) -> _Solver:
+    def _solver(
+        self,
+        grid: Grid,
+        mass: FloatArray,
+        t: float,
+        first: float,
+        wall: float = _WALL,
+        coarser: int = 1,
+    ) -> _Solver:
         method, flat = self._method, grid.to_core(mass)
         potential = grid.potential(self._threads, split=not self.noiseless)
         step, tolerance = method.step or 0.0, method.tolerance or 0.0
@@ -235,7 +244,9 @@ class DensityRung:
                 flat,
                 temperature=self._reduced.temperature,
                 t=t,
-                step=step,
+                rtol=_ACCURACY / max(grid.shape[c] for c in grid.moving) ** 2,
+                first=first,
+                step=step * coarser,
                 tolerance=tolerance,
                 wall=wall,
                 threads=self._threads,
