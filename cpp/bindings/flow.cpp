@@ -157,14 +157,14 @@ void bind_flow(py::module_& m) {
             [](const std::shared_ptr<const ReducedFeatures>& features, std::vector<double> weights,
                std::vector<double> targets, const std::vector<double>& masses, const AtomParams& params,
                const Panels& panels, int threads) {
-                return atom_system(masses, params,
-                                   atom_gradient(point_features(features),
-                                                 {std::move(weights), std::move(targets)}, masses,
-                                                 {threads, python_wants_stop}),
-                                   panels);
+                return atom_system(
+                    masses, params,
+                    atom_gradient(point_features(features), {std::move(weights), std::move(targets)}, masses,
+                                  {threads, python_wants_stop}),
+                    panels);
             },
-            py::arg("features"), py::arg("weights"), py::arg("targets"), py::arg("masses"),
-            py::arg("params"), py::arg("panels") = Panels{}, py::arg("threads") = 0)
+            py::arg("features"), py::arg("weights"), py::arg("targets"), py::arg("masses"), py::arg("params"),
+            py::arg("panels") = Panels{}, py::arg("threads") = 0)
         .def_static(
             "atoms_calling",
             [](py::function gradient, const std::vector<double>& masses, const AtomParams& params,
@@ -195,6 +195,12 @@ void bind_flow(py::module_& m) {
         .def_property_readonly("rejected", [](const Flow& flow) { return flow.counts().rejected; })
         .def_property_readonly("evaluations", [](const Flow& flow) { return flow.counts().evaluations; })
         .def_property_readonly("drift", [](const Flow& flow) { return flow.counts().drift; })
+        .def("refused",
+             [](const Flow& flow) {
+                 auto theta = make({flow.size()});
+                 flow.refused(theta.mutable_data());
+                 return theta;
+             })
         .def("theta",
              [](const Flow& flow) {
                  auto theta = make({flow.size()});
