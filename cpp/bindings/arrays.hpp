@@ -64,5 +64,6 @@ void bind_reduction(py::module_& m);
 void bind_estimate(py::module_& m);
 void bind_sgd(py::module_& m);
 void bind_flow(py::module_& m);
+void bind_separable(py::module_& m);
 
 }  // namespace mfcore::bindings

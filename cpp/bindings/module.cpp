@@ -13,6 +13,7 @@ PYBIND11_MODULE(MFCORE_MODULE, m, mb::py::mod_gil_not_used()) {
     mb::bind_data(m);
     mb::bind_gaussian(m);
     mb::bind_reduction(m);
+    mb::bind_separable(m);
     mb::bind_estimate(m);
     mb::bind_sgd(m);
     mb::bind_flow(m);

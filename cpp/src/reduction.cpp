@@ -7,6 +7,7 @@
 
 #include "base/parallel.hpp"
 #include "mfcore/errors.hpp"
+#include "two_radii.hpp"
 
 namespace mfcore {
 namespace {
@@ -28,6 +29,12 @@ struct ReducedFeatures::Point {
 struct ReducedFeatures::Chunk {
     std::array<double, kChunk> m, R, S, S_m;
     std::array<std::array<double, kChunk>, 2> S_r;  // derivatives with respect to r_i s_{q,i}
+
+    void copy(const TwoRadii::Averages& all, Index first, Index count) {
+        std::copy_n(all.S.data() + first, count, S.data());
+        std::copy_n(all.S_m.data() + first, count, S_m.data());
+        for (std::size_t i = 0; i < 2; ++i) std::copy_n(all.S_r[i].data() + first, count, S_r[i].data());
+    }
 };
 
 ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims,
@@ -50,6 +57,9 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
     if (infinite) return;
     smoothers_.emplace_back(sigma, dims_[1]);
     two_ = true;
+    const double* s = columns_.data() + directions_ * nodes_;
+    if (directions_ == 0 && TwoRadii::applies(sigma, dims_, nodes_, s, s + nodes_))
+        shared_ = std::make_shared<const TwoRadii>(dims_, nodes_, s, s + nodes_);
     // The outer average is over the narrower direction, against a function smoothed over at least that width:
     // in high dimension 40 nodes are enough for 1e-13.
     const double smallest = std::min(dims_[0], dims_[1]);
@@ -185,7 +195,8 @@ void ReducedFeatures::in_pieces(double m, double narrow, double wide, std::size_
 Index ReducedFeatures::nanoseconds() const {
     // A typical spread is that of two standard deviations of u; two radii average twice.
     const Index cost = smoothers_.empty() ? 1 : smoothers_[0].cost(2);
-    return nodes_ * cost * (two_ ? kOuter : 1) * kNanoseconds;
+    const Index averages = shared_ ? shared_->cost() : nodes_ * (two_ ? kOuter : 1);
+    return averages * cost * kNanoseconds;
 }
 
 void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int threads) const {
@@ -196,11 +207,17 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
 
     for_blocks(z.rows, block, threads_for(z.rows * point_work, threads), [&](Index, Index begin, Index end) {
         Chunk chunk;
+        TwoRadii::Averages all(shared_ ? nodes_ : 0);
         for (Index n = begin; n < end; ++n) {
             const Point p = take_apart(z.row(n));
+            const bool at_once = shared_ && (p.r[0] > 0 || p.r[1] > 0);
+            if (at_once) shared_->average(p.b, p.r, smoothers_, all, gradients != nullptr);
             for (Index first = 0; first < nodes_; first += kChunk) {
                 const Index count = std::min(kChunk, nodes_ - first);
-                average(p, first, count, chunk, gradients != nullptr);
+                if (at_once)
+                    chunk.copy(all, first, count);
+                else
+                    average(p, first, count, chunk, gradients != nullptr);
                 for (Index i = 0; phi && i < count; ++i) phi[n * nodes_ + first + i] = p.a * chunk.S[i];
                 if (!gradients) continue;
                 double* row = gradients + (n * nodes_ + first) * k;

@@ -11,7 +11,11 @@ namespace mfcore {
 namespace {
 
 constexpr Index kChunk = 128;
-constexpr int kSpreads = 8;  // rules for spreads R / sqrt(d) up to 2^7, beyond which sigma is all but a step
+constexpr int kSpreads = 15;  // rules for spreads R / sqrt(d) up to 2^7, beyond which sigma is all but a step
+
+// The largest spread that rule k serves: two rules for each factor of 2. (Small spreads do not allow fewer
+// nodes: in low dimension the density of u would no longer be resolved.)
+double widest(int k) { return std::pow(2.0, 0.5 * k); }
 
 // Nodes for 1e-13 in S and its first derivatives when m + R u spreads over `spread` standard deviations of u.
 Rule smooth_rule(const Activation& sigma, double d, double spread) {
@@ -50,14 +54,14 @@ Smoother::Smoother(const Activation& sigma, double d) : sigma_(sigma), d_(d) {
         table_.emplace_back(d);
         return;
     }
-    for (int k = 0; k < kSpreads; ++k) rules_.push_back(smooth_rule(sigma, d, std::ldexp(1.0, k)));
+    for (int k = 0; k < kSpreads; ++k) rules_.push_back(smooth_rule(sigma, d, widest(k)));
 }
 
 const Rule& Smoother::rule(double R) const { return rule_for(std::isinf(d_) ? R : R / std::sqrt(d_)); }
 
 const Rule& Smoother::rule_for(double spread) const {
     std::size_t k = 0;
-    while (k + 1 < rules_.size() && !(spread <= std::ldexp(1.0, static_cast<int>(k)))) ++k;
+    while (k + 1 < rules_.size() && !(spread <= widest(static_cast<int>(k)))) ++k;
     return rules_[k];
 }
 
@@ -68,6 +72,21 @@ Index Smoother::cost(double spread) const {
 
 void Smoother::evaluate(Index n, const double* m, const double* R, double* S, double* S_m,
                         double* S_R) const {
+    if (sigma_.is_piecewise() && !S_m && !S_R) {
+        // S = c + m_L m + sum_k delta_k [(m - t_k)_+ + R E (u - |tau_k|)_+]
+        for_chunks(n, [&](Index first, Index count) {
+            std::array<double, kChunk> tau, excess;
+            for (Index i = first; i < first + count; ++i) S[i] = sigma_.offset + sigma_.left_slope * m[i];
+            for (std::size_t k = 0; k < sigma_.knots.size(); ++k) {
+                const double knot = sigma_.knots[k], jump = sigma_.jumps[k];
+                scaled_knots(count, knot, m + first, R + first, tau.data());
+                table_.front().excess(count, tau.data(), excess.data());
+                for (Index i = 0; i < count; ++i)
+                    S[first + i] += jump * (std::max(m[first + i] - knot, 0.0) + R[first + i] * excess[i]);
+            }
+        });
+        return;
+    }
     if (sigma_.is_piecewise()) {
         // S = c + m_L m + sum_k delta_k [(m - t_k) A_k + R B_k], S_m = m_L + sum delta_k A_k,
         // S_R = sum delta_k B_k

@@ -118,20 +118,22 @@ DirectionTable::DirectionTable(double d) : d_(d), root_(d < 40) {
     high_ = root_ ? 1 : reach;
     inverse_width_ = kPanels / (high_ - low_);
     terms_.resize(static_cast<std::size_t>(kPanels) * 2 * kTerms);
+    excess_.resize(static_cast<std::size_t>(kPanels) * kTerms);
 
     // Interpolation at Chebyshev points t in (-1/2, 1/2) of each panel: divided differences, then expanded.
     std::array<double, kTerms> t{};
     for (int k = 0; k < kTerms; ++k) t[k] = 0.5 * std::cos(std::numbers::pi * (k + 0.5) / kTerms);
     for (int panel = 0; panel < kPanels; ++panel) {
-        std::array<std::array<double, kTerms>, 2> f{};
+        std::array<std::array<double, kTerms>, 3> f{};
         for (int k = 0; k < kTerms; ++k) {
             const double v = low_ + (panel + 0.5 + t[k]) / inverse_width_;
             const double tau = root_ ? 1 - v * v : v;
             const double x = root_ ? v * v * (2 - v * v) : (1 - v) * (1 + v);
             f[0][k] = std::isinf(d) ? direction_tail(d, tau) : tail(d, tau, x);
             f[1][k] = std::isinf(d) ? direction_moment(d, tau) : moment(d, tau, x);
+            f[2][k] = f[1][k] - tau * f[0][k];
         }
-        for (int which = 0; which < 2; ++which) {
+        for (int which = 0; which < 3; ++which) {
             auto& y = f[which];
             for (int order = 1; order < kTerms; ++order)
                 for (int k = kTerms - 1; k >= order; --k) y[k] = (y[k] - y[k - 1]) / (t[k] - t[k - order]);
@@ -140,7 +142,8 @@ DirectionTable::DirectionTable(double d) : d_(d), root_(d < 40) {
                 for (int j = kTerms - 1; j > 0; --j) c[j] = c[j - 1] - t[k] * c[j];
                 c[0] = y[k] - t[k] * c[0];
             }
-            double* out = terms_.data() + (static_cast<Index>(panel) * 2 + which) * kTerms;
+            double* out = which < 2 ? terms_.data() + (static_cast<Index>(panel) * 2 + which) * kTerms
+                                    : excess_.data() + static_cast<Index>(panel) * kTerms;
             std::copy(c.begin(), c.end(), out);
         }
     }
@@ -173,6 +176,34 @@ void DirectionTable::evaluate(Index n, const double* tau, double* A, double* B) 
         for (Index i = 0; i < n; ++i) {
             const double v = std::sqrt(std::max(1 - std::abs(tau[i]), 0.0));
             body(i, v > low_ ? v : low_, v > low_);  // NaN counts as outside: no wild index
+        }
+    } else {
+        for (Index i = 0; i < n; ++i) {
+            const double v = std::abs(tau[i]);
+            body(i, v < high_ ? v : high_, v < high_);
+        }
+    }
+}
+
+void DirectionTable::excess(Index n, const double* tau, double* out) const {
+    if (d_ == 1) {
+        for (Index i = 0; i < n; ++i) out[i] = std::max(1 - std::abs(tau[i]), 0.0) / 2;
+        return;
+    }
+    const double* terms = excess_.data();
+    const auto body = [&](Index i, double v, bool inside) {
+        const double p = (v - low_) * inverse_width_;
+        const int panel = std::min(static_cast<int>(p), kPanels - 1);
+        const double t = p - panel - 0.5;
+        const double* c = terms + panel * kTerms;
+        double sum = c[kTerms - 1];
+        for (int k = kTerms - 2; k >= 0; --k) sum = sum * t + c[k];
+        out[i] = inside ? sum : 0.0;
+    };
+    if (root_) {
+        for (Index i = 0; i < n; ++i) {
+            const double v = std::sqrt(std::max(1 - std::abs(tau[i]), 0.0));
+            body(i, v > low_ ? v : low_, v > low_);
         }
     } else {
         for (Index i = 0; i < n; ++i) {

@@ -4,6 +4,7 @@
 //   Phi_q(z) = a E sigma(b + <s, z_q> + sum_i r_i s_{q,i} u_i),
 // with u_i the first coordinate of a uniform point of a sphere in R^{d_i}, independent; at d_i = inf the sum
 // is sqrt(sum_i r_i^2 s_{q,i}^2) G. Without radii this is the network itself at the inputs z_q.
+#include <memory>
 #include <vector>
 
 #include "mfcore/activation.hpp"
@@ -11,6 +12,8 @@
 #include "mfcore/smoothing.hpp"
 
 namespace mfcore {
+
+class TwoRadii;  // of the implementation
 
 class ReducedFeatures {
 public:
@@ -44,9 +47,10 @@ private:
     std::vector<double> columns_;      // the nodes by columns: z_{.,1} .. z_{.,P}, s_{.,1}, s_{.,2}
     std::vector<Smoother> smoothers_;  // exact average over u_i; at d = inf one for both
     bool two_ = false;                 // two radii in finite dimension: one exact average, one quadrature
-    std::vector<Rule> outer_;          // that quadrature over u_1 or u_2, unless it is the smoothers'
-    Rule piece_;                       // the same between two kinks, in low dimension ...
-    std::vector<double> density_;      // ... where the density of u_i is this times (1 - u^2)^{(d_i-3)/2}
+    std::shared_ptr<const TwoRadii> shared_;  // the same at all nodes at once, if it applies
+    std::vector<Rule> outer_;                 // that quadrature over u_1 or u_2, unless it is the smoothers'
+    Rule piece_;                              // the same between two kinks, in low dimension ...
+    std::vector<double> density_;  // ... where the density of u_i is this times (1 - u^2)^{(d_i-3)/2}
 };
 
 }  // namespace mfcore

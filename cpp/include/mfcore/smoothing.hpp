@@ -34,7 +34,7 @@ private:
     Activation sigma_;
     double d_;
     std::vector<DirectionTable> table_;  // piecewise linear: one; none otherwise
-    std::vector<Rule> rules_;            // smooth: rules_[k] serves spreads of m + R u up to 2^k
+    std::vector<Rule> rules_;            // smooth: rules_[k] serves spreads of m + R u up to 2^{k/2}
 };
 
 }  // namespace mfcore

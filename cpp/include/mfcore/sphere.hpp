@@ -17,6 +17,8 @@ class DirectionTable {
 public:
     explicit DirectionTable(double d);
     void evaluate(Index n, const double* tau, double* A, double* B) const;
+    /// E (u - |tau|)_+ = B - |tau| A: all that values of piecewise-linear functions need.
+    void excess(Index n, const double* tau, double* out) const;
 
 private:
     static constexpr int kPanels = 256;
@@ -27,7 +29,8 @@ private:
     double low_ = 0;   // range of the variable ...
     double high_ = 0;  // ... outside of which A and B are below rounding
     double inverse_width_ = 0;
-    std::vector<double> terms_;  // [panel][A: kTerms, B: kTerms]
+    std::vector<double> terms_;   // [panel][A: kTerms, B: kTerms]
+    std::vector<double> excess_;  // [panel][kTerms]
 };
 
 }  // namespace mfcore
