@@ -18,7 +18,7 @@ Examples:
     7.25
 """
 
-from . import activations, conventions, data, init, steppers
+from . import activations, conventions, data, init, plots, steppers
 from ._build import build_info, get_cmake_dir, get_include
 from ._reduced_init import ReducedInit
 from .config import load_config, save_config
@@ -63,6 +63,7 @@ __all__ = [
     "load",
     "load_config",
     "log_times",
+    "plots",
     "predict",
     "psi",
     "resume",

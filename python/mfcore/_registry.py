@@ -19,13 +19,17 @@ from ._check import did_you_mean, shown
 
 Table = dict[str, Any]
 T = TypeVar("T")
+C = TypeVar("C", bound=Callable[..., Any])
 
-_CLASSES: dict[str, type[Any]] = {}
+_CLASSES: dict[str, Any] = {}
 _MODULES: list[ModuleType] = []
 
 
-def configurable(cls: type[T]) -> type[T]:
-    """Class decorator: the dataclass `cls` may stand in configuration files, under its own name."""
+def configurable(cls: C) -> C:
+    """Decorator: the dataclass `cls` may stand in configuration files, under its own name.
+
+    So may a function, for what it returns.
+    """
     _CLASSES[cls.__name__] = cls
     return cls
 
@@ -100,7 +104,7 @@ def from_config(value: Any, where: str = "") -> Any:
     raise ValueError(f"{_at(where)}unknown kind {shown(kind)}{hint}")
 
 
-def _build(cls: type[Any], table: Table, where: str) -> Any:
+def _build(cls: Any, table: Table, where: str) -> Any:
     fields = inspect.signature(cls).parameters
     given = {key: entry for key, entry in table.items() if key != "kind"}
     for key in given:

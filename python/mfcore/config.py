@@ -11,9 +11,12 @@ from typing import Any
 import tomli_w
 
 from . import _check, measure, model  # noqa: F401  (importing them registers their classes)
-from ._registry import from_config, to_config
+from ._registry import Table, configurable, from_config, to_config
+from .solve import log_times
 
 __all__ = ["load_config", "save_config"]
+
+configurable(log_times)  # save_at = { kind = "log_times", first = 0.01, last = 10.0, count = 30 }
 
 
 def save_config(config: Any, path: str | os.PathLike[str]) -> None:
@@ -73,13 +76,24 @@ def load_config(path: str | os.PathLike[str]) -> Any:
         ...     mf.load_config(file)
         {'init': Gaussian(std=0.1)}
     """
+    return decode(read_table(path), path)
+
+
+def read_table(path: str | os.PathLike[str]) -> Table:
+    """A TOML file as it is, with tables in place of objects."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a file name, got {_check.shown(path)}")
     try:
-        return from_config(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text file in UTF-8: {error}") from None
+
+
+def decode(table: Table, path: str | os.PathLike[str]) -> Any:
+    """The objects that a table from `path` describes."""
+    try:
+        return from_config(table)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

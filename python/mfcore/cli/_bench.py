@@ -1,0 +1,34 @@
+"""``mfcore bench``: speed against other implementations."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from typing import Any
+
+
+def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+    """Add the command to the parser."""
+    bench = commands.add_parser(
+        "bench",
+        parents=[common],
+        help="speed against other implementations, after checking that they agree",
+        epilog="examples:\n  mfcore bench --quick\n  mfcore bench --case sgd --case gradient --json out.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    bench.add_argument("--quick", action="store_true", help="small sizes only")
+    bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
+    bench.add_argument("--case", metavar="NAME", action="append", help="only this case; may be repeated")
+    bench.set_defaults(command=_bench)
+
+
+def _bench(arguments: argparse.Namespace) -> Any:
+    try:
+        bench = importlib.import_module("mfcore.bench")
+    except ModuleNotFoundError as error:
+        if error.name != "mfcore.bench":
+            raise
+        raise RuntimeError(
+            "the benchmarks are not part of this installation; they come with the wheel"
+        ) from None
+    return bench.main(quick=arguments.quick, json=arguments.json, cases=arguments.case)

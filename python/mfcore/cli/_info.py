@@ -1,0 +1,101 @@
+"""``mfcore info`` and ``mfcore list``: what is installed, and what models are made of."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import platform
+from collections.abc import Iterable
+from importlib import metadata
+from typing import Any
+
+import mfcore
+
+from .. import activations, conventions, data, init, steppers
+from .._registry import public_names
+
+
+def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+    """Add the two commands to the parser."""
+    info = commands.add_parser(
+        "info", parents=[common], help="what is installed and what this machine can run"
+    )
+    info.set_defaults(command=_info)
+    names = commands.add_parser("list", parents=[common], help="what models are made of, one line each")
+    names.set_defaults(command=_list)
+
+
+def _info(_: argparse.Namespace) -> None:
+    from .._build import build_info
+
+    built = build_info()
+    usable = ", ".join(built["usable"])
+    rows = [
+        ("mfcore", built["version"]),
+        (
+            "core",
+            f"{built['isa']}, {built['vector_bits']}-bit vectors (usable here: {usable}; MFCORE_ISA chooses)",
+        ),
+        ("compiler", built["compiler"]),
+        ("Eigen", built["eigen"]),
+        ("OpenMP", built["openmp"]),
+        ("threads", f"{built['threads']} (OMP_NUM_THREADS, or else the processors)"),
+        ("Python", f"{platform.python_version()} on {platform.platform()}"),
+        *((package, _version(package)) for package in ("numpy", "scipy", "tomli-w", "matplotlib")),
+    ]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}")
+
+
+def _list(_: argparse.Namespace) -> None:
+    sigmas = [name for name in public_names(activations) if name[0].islower() and name != "get"]
+    laws = [name for name in public_names(data) if name != "DataLaw"]
+    starts = [name for name in public_names(init) if not inspect.isabstract(getattr(init, name))]
+    rules = [name for name in public_names(conventions) if name != "Canonical"]
+    # Offered by the package itself, not by a module of their own.
+    expectations = [name for name in ("Exact", "MonteCarlo") if hasattr(mfcore, name)]
+    methods = [name for name in mfcore.__all__ if _is_method(getattr(mfcore, name))]
+    _section("Activations, mf.activations", activations, sigmas)
+    _section("Data laws, mf.data", data, laws)
+    _section("Initial laws, mf.init", init, starts)
+    _section("Published conventions, mf.conventions", conventions, rules)
+    _section("Expectations, mf", mfcore, expectations)
+    _section("Methods, mf", mfcore, methods)
+    _section("Steppers for loops of your own, mf.steppers", steppers, public_names(steppers))
+
+
+def _is_method(thing: Any) -> bool:
+    """Whether `mf.solve` takes instances of it."""
+    return inspect.isclass(thing) and hasattr(thing, "start")
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _section(title: str, module: Any, names: Iterable[str]) -> None:
+    entries = [(name + _arguments(getattr(module, name)), _summary(getattr(module, name))) for name in names]
+    width = max((len(call) for call, _ in entries), default=0)
+    print(title)
+    for call, summary in entries:
+        print(f"  {call:<{width}}  {summary}".rstrip())
+    print()
+
+
+def _arguments(thing: Any) -> str:
+    """The arguments it must have, and dots for others; nothing for an object that is ready to use."""
+    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+        return ""
+    parameters = inspect.signature(thing).parameters
+    needed = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
+    return f"({', '.join(needed + ['…'] * (len(needed) < len(parameters)))})"
+
+
+def _summary(thing: Any) -> str:
+    """The first line of its documentation, if it has one of its own."""
+    own = inspect.isclass(thing) or inspect.isfunction(thing)
+    return (inspect.getdoc(thing) or "").partition("\n")[0] if own else ""

@@ -1,0 +1,153 @@
+"""``mfcore run``: `mf.solve` with the arguments that a file holds."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from .. import _check
+from .._registry import Table
+from ..config import decode, read_table
+from ..solve import resume, solve
+from ..trajectory import Trajectory
+from ._show import summary, unused
+
+_HELP = """the file holds the arguments of mf.solve; objects are tables with their kind:
+  horizon = 4.0                        needed, as are model and method
+  save_at = 26                         or times, or
+                                       { kind = "log_times", first = 0.01, last = 4.0, count = 30 }
+  keep = [0.0, 4.0]                    or "all"
+  rng = 0                              also: risk, threads, max_seconds, checkpoint
+  [model]
+  kind = "Model"
+  data = { kind = "IsotropicGaussians", d = 40, delta = 0.8 }
+  network = { kind = "Network", activation = { kind = "relu" } }
+  init = { kind = "Radial", norm = 0.8 }
+  [method]
+  kind = "SGD"
+  neurons = 800
+  step = 1e-3
+`mfcore list` names the kinds. In Python such a file is mf.solve(**mf.load_config(FILE)), and
+mf.save_config({"model": model, "method": method, "horizon": 4.0}, FILE) writes one.
+
+examples:
+  mfcore run examples/run.toml
+  mfcore run examples/run.toml --set model.data.d=100 --set 'method={kind="GD", neurons=200, step=0.1}'
+  mfcore run long.toml --set checkpoint=long.checkpoint --resume --force
+
+Ctrl-C ends a run early: what there is is saved, and the exit code is 130.
+"""
+
+# What a file can hold of the arguments of mf.solve: no functions; and a terminal gets a progress bar anyway.
+_KEYS = [name for name in inspect.signature(solve).parameters if name not in ("observe", "progress")]
+
+
+def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+    """Add the command to the parser."""
+    run = commands.add_parser(
+        "run",
+        parents=[common],
+        help="run what a file describes, and save the result",
+        epilog=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("config", metavar="CONFIG.toml", help="model, method and options of the run")
+    run.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change an entry, such as method.neurons=800; VALUE is TOML, a bare word a string; repeatable",
+    )
+    run.add_argument("--out", metavar="FILE.npz", help="default: the name of CONFIG, in this folder")
+    run.add_argument("--force", action="store_true", help="overwrite files that exist")
+    run.add_argument("--resume", action="store_true", help="go on from the checkpoint that the file names")
+    run.set_defaults(command=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    source = Path(arguments.config)
+    out = Path(arguments.out or source.with_suffix(".npz").name)
+    options = _options(source, arguments.set)
+    unused(out, "--out", arguments.force)
+    result = _solve(options, arguments)
+    result.save(out)
+    print(f"{summary(result)}\nsaved in {out}")
+    if result.status in ("diverged", "interrupted"):
+        print(f"mfcore: {result.status}: {result.message}; saved in {out}", file=sys.stderr)
+    return {"diverged": 1, "interrupted": 130}.get(result.status, 0)
+
+
+def _solve(options: dict[str, Any], arguments: argparse.Namespace) -> Trajectory:
+    checkpoint = options.get("checkpoint")
+    begun = checkpoint is not None and Path(checkpoint).exists()
+    if arguments.resume:
+        if checkpoint is None or not begun:
+            where = "none is named" if checkpoint is None else f"{checkpoint!r} does not exist"
+            raise ValueError(f"--resume needs the checkpoint of an unfinished run; {where}")
+        limits = {name: options[name] for name in ("threads", "max_seconds") if name in options}
+        return resume(checkpoint, **limits, progress=_watched())
+    if begun and not arguments.force:
+        raise ValueError(
+            f"checkpoint {str(checkpoint)!r} exists: --resume goes on from it, --force starts again"
+        )
+    return solve(**options, progress=_watched())
+
+
+def _options(source: Path, changes: list[str]) -> dict[str, Any]:
+    """The arguments of mf.solve: those of the file, changed."""
+    if not source.is_file():
+        raise ValueError(f"CONFIG.toml must be a file, got {str(source)!r}")
+    table = read_table(source)
+    for change in changes:
+        _set(table, change)
+    for key in table:
+        if key not in _KEYS:
+            hint = _check.did_you_mean(key, _KEYS) or f"; a run has {', '.join(_KEYS)}"
+            raise ValueError(f"{source}: unknown entry {key!r}{hint}")
+    for key in ("model", "method", "horizon"):
+        if key not in table:
+            raise ValueError(f"{source}: the entry {key!r} is missing; see mfcore run --help")
+    for key in ("model", "method"):
+        if not isinstance(table[key], dict) or "kind" not in table[key]:
+            raise ValueError(f'{source}: {key} must be a table with an entry such as kind = "{_LIKE[key]}"')
+    options: dict[str, Any] = decode(table, source)
+    return options
+
+
+_LIKE = {"model": "Model", "method": "SGD"}
+
+
+def _set(table: Table, change: str) -> None:
+    """Change one entry as ``a.b.c=value`` says; tables on the way are made where there are none."""
+    key, equals, text = change.partition("=")
+    names = [name.strip() for name in key.split(".")]
+    if not equals or not all(names):
+        raise ValueError(f"--set must be KEY=VALUE, such as method.neurons=800, got {change!r}")
+    for k, name in enumerate(names[:-1], start=1):
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise ValueError(f"--set {change}: {'.'.join(names[:k])} is {_check.shown(table)}, not a table")
+    table[names[-1]] = _value(text.strip())
+
+
+def _value(text: str) -> Any:
+    """A value of TOML; what is none is a string, so that words need no quotes within quotes."""
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return table["value"] if len(table) == 1 else text
+
+
+def _watched() -> bool:
+    """Whether somebody sees a progress bar, and there is one to be shown."""
+    try:
+        import tqdm  # noqa: F401
+    except ImportError:
+        return False
+    return sys.stderr.isatty()

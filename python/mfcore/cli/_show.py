@@ -1,0 +1,106 @@
+"""``mfcore show``: what a saved run gave, as a table and as a picture."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._check import FloatArray
+from ..trajectory import Trajectory, load
+
+_ROWS = 10
+
+
+def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+    """Add the command to the parser."""
+    show = commands.add_parser(
+        "show",
+        parents=[common],
+        help="what a saved run gave: how it ended, its risk and observables",
+        description="± is the standard error for networks, the error of the discretisation for the limit.",
+        epilog="examples:\n  mfcore show run.npz\n  mfcore show run.npz --plot risk.png",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    show.add_argument("result", metavar="RESULT.npz", help="what mfcore run or Trajectory.save wrote")
+    show.add_argument("--plot", metavar="FILE.png", help="also draw the risk (.svg, .pdf…; needs matplotlib)")
+    show.add_argument("--log", metavar="AXES", default="", help="logarithmic axes of the picture: x, y or xy")
+    show.add_argument("--force", action="store_true", help="overwrite a picture that exists")
+    show.set_defaults(command=_show)
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    if not Path(arguments.result).is_file():
+        raise ValueError(f"RESULT.npz must be a file, got {arguments.result!r}")
+    if arguments.plot:
+        unused(Path(arguments.plot), "--plot", arguments.force)
+    result = load(arguments.result)
+    print(summary(result))
+    if arguments.plot:
+        from .. import plots
+
+        plots.risk(result, log=arguments.log).savefig(arguments.plot)
+        print(f"drawn in {arguments.plot}")
+
+
+def unused(path: Path, name: str, force: bool) -> None:
+    """Refuse a file that is there or cannot be: before the work, not after it."""
+    if path.is_dir() or (path.exists() and not force):
+        hint = "a folder" if path.is_dir() else "it exists; --force overwrites it"
+        raise ValueError(f"{name} must be a new file, got {str(path)!r}: {hint}")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{name} must be in a folder that can be written to, got {str(path)!r}")
+
+
+def summary(run: Trajectory) -> str:
+    """A run in a screenful: how it ended, what ran, and a few of its save points."""
+    lines = [f"{run.status}: {run.message}", *str(run.meta.get("model", "")).splitlines()]
+    lines.append(str(run.meta.get("method", "")))
+    facts = [f"{name} {run.meta[name]}" for name in ("seed", "threads", "steps") if name in run.meta]
+    if "seconds" in run.meta:
+        facts.append(f"{run.meta['seconds']:.3g} s")
+    if "version" in run.meta:
+        facts.append(f"mfcore {run.meta['version']}")
+    lines += [", ".join(facts)] if facts else []
+    if run.kept:
+        times = [f"{t:g}" for t in run.kept]
+        times[3:-1] = ["…"] if len(times) > 5 else times[3:-1]
+        lines.append(f"{len(run.kept)} measures kept, t = {', '.join(times)}")
+    if len(run.t):
+        lines += ["", *_table(run)]
+    return "\n".join(lines)
+
+
+def _table(run: Trajectory) -> Iterable[str]:
+    rows = np.unique(np.linspace(0, len(run.t) - 1, min(_ROWS, len(run.t))).round().astype(int))
+    columns = {"t": [f"{t:.6g}" for t in run.t[rows]]}
+    if run.risk is not None and run.error is not None:
+        middle, error = _averaged(run.risk, run.error)
+        columns["risk"] = [f"{x:.6g}" for x in middle[rows]]
+        columns["±"] = [f"{x:.2g}" for x in error[rows]]
+    for name, values in run.observed.items():
+        if values.ndim == 1 or (run.risk is not None and values.shape == run.risk.shape):
+            columns[name] = [f"{x:.6g}" for x in values.reshape(len(values), -1).mean(axis=1)[rows]]
+    room = shutil.get_terminal_size((10_000, 24)).columns  # all of them where there is no terminal
+    widths = {name: max(map(len, [name, *entries])) for name, entries in columns.items()}
+    ends = np.cumsum([width + 2 for width in widths.values()]) - 2
+    shown = [name for name, end in zip(columns, ends, strict=True) if end <= room or name in ("t", "risk")]
+    yield "  ".join(f"{name:>{widths[name]}}" for name in shown)
+    for k in range(len(rows)):
+        yield "  ".join(f"{columns[name][k]:>{widths[name]}}" for name in shown)
+    left = [name for name in [*columns, *run.observed] if name not in shown]
+    if left:
+        yield f"not shown: {', '.join(dict.fromkeys(left))}"
+
+
+def _averaged(risk: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean over replicas and its standard error, which the sample that all share adds to."""
+    if risk.ndim == 1:
+        return risk, error
+    spread = risk.std(axis=1, ddof=1) / np.sqrt(risk.shape[1])
+    return risk.mean(axis=1), np.hypot(spread, error.mean(axis=1))

@@ -1,0 +1,12 @@
+"""Pictures of trajectories and measures: `risk`, `observable`, `density` and `particles`.
+
+Every function returns matplotlib axes that can also be saved directly, ``mf.plots.risk(runs).savefig(path)``,
+and draws on the axes given as ``ax=``. Colours can be told apart by the colour-blind, and curves are named at
+their ends. Needs matplotlib, ``mfcore[plot]``, when a function is called; neither a display nor pyplot.
+"""
+
+from ._density import density
+from ._plane import particles
+from ._series import observable, risk
+
+__all__ = ["density", "observable", "particles", "risk"]

@@ -1,0 +1,99 @@
+"""Coordinates of measures by name: columns of neurons, and the coordinates of reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from .. import _check
+from .._check import FloatArray
+from .._project import projections
+from ..measure import Cloud, Density
+from ..model import Model
+from ..reduce import ReducedModel
+from ..trajectory import Measure
+
+Column = Callable[[FloatArray], FloatArray]
+
+
+_NODES = 12  # per averaged variable: fields to some 1e-3, finer than a line; more take seconds
+
+
+def reduced_of(model: Model | ReducedModel) -> ReducedModel:
+    """The features in whose coordinates the limit lives, to the accuracy of a picture."""
+    return model if isinstance(model, ReducedModel) else model.reduce(nodes=_NODES)
+
+
+def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
+    """Name to function of the rows of such a measure: |w| (``"norm"``), a, b, and reduced coordinates."""
+    found: dict[str, Column] = {}
+    if not isinstance(measure, np.ndarray):
+        names = reduced_of(model).coordinates
+        for c, name in enumerate(names):
+            found[name] = partial(_column, at=c)
+        if isinstance(model, Model):
+            found["norm"] = partial(_norm, at=[c for c, name in enumerate(names) if name not in ("a", "b")])
+        return found
+    if isinstance(model, ReducedModel):
+        raise TypeError(f"model must be an mf.Model for neurons, got {model!r}")
+    first = model.network.row(0)
+    d = measure.shape[-1] - first
+    blocks = model.network.blocks(d)
+    for name in ("a", "b"):
+        if name in blocks:
+            found[name] = partial(_column, at=blocks[name].start)
+    for name, of in projections(model.data).items():
+        found[name] = partial(_projection, first=first, of=of)
+    found["norm"] = partial(_norm, at=blocks["w"])
+    found.setdefault("r", found["norm"])
+    for j in range(min(d, 3)):  # a network with so few parameters is its own reduction
+        found[f"w{j + 1}"] = partial(_column, at=first + j)
+    return found
+
+
+def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[FloatArray, FloatArray]:
+    """A coordinate of all atoms, neurons (of all replicas) or cells, and their masses."""
+    known = columns(model, measure)
+    if name not in known:
+        hint = _check.did_you_mean(name, known) or f"; it has {', '.join(known)}"
+        raise ValueError(f"coordinate must be one of the model's, got {name!r}{hint}")
+    if isinstance(measure, np.ndarray):
+        x = np.ravel(known[name](measure))
+        return x, np.full(len(x), 1.0 / len(x))
+    cloud = measure if isinstance(measure, Cloud) else measure.as_cloud()
+    return np.asarray(known[name](cloud.points)), cloud.weights
+
+
+def marginal(
+    model: Model | ReducedModel, measure: Density, name: str
+) -> tuple[FloatArray, FloatArray] | None:
+    """Edges and masses along one axis of a grid; None if `name` is no axis of it."""
+    names = reduced_of(model).coordinates
+    if name == "norm" and len(names) == 1:
+        name = names[0]
+    if name not in names:
+        return None
+    c = names.index(name)
+    return measure.edges[c], measure.mass.sum(axis=tuple(k for k in range(len(names)) if k != c))
+
+
+def symbol(name: str) -> str:
+    """A coordinate as axes are labelled with it: r1 as r₁."""
+    if name == "norm":
+        return "$|w|$"
+    stem = name.rstrip("0123456789")
+    return f"${stem}_{{{name[len(stem) :]}}}$" if stem and stem != name else f"${name}$" if stem else name
+
+
+def _column(rows: FloatArray, at: int) -> FloatArray:
+    return np.asarray(rows[..., at])
+
+
+def _norm(rows: FloatArray, at: slice | list[int]) -> FloatArray:
+    return np.asarray(np.linalg.norm(rows[..., at], axis=-1))
+
+
+def _projection(rows: FloatArray, first: int, of: Column) -> FloatArray:
+    return of(rows[..., first:])
