@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "deadline.hpp"
+#include "grid.hpp"
 #include "mfcore/dynamics/atoms.hpp"
 #include "mfcore/dynamics/step.hpp"
 
@@ -95,6 +96,8 @@ const char* run_flow(Flow& flow, double t, double seconds) {
             return "diverged";
         case End::unresolved:
             return "unresolved";
+        case End::wall:
+            return "wall";
         case End::stuck:
             break;
     }
@@ -188,6 +191,10 @@ void bind_flow(py::module_& m) {
             },
             py::arg("system"), py::arg("start"), py::kw_only(), py::arg("rtol") = 1e-6,
             py::arg("atol") = 1e-9, py::arg("tolerance") = 0.0, py::arg("first_step") = 0.0)
+        .def_static("finite_volume", &grid_flow, py::arg("potential"), py::arg("axes"), py::arg("start"),
+                    py::arg("scheme"), py::kw_only(), py::arg("t") = 0.0, py::arg("first") = 0.0,
+                    py::arg("step") = 0.0, py::arg("accuracy") = 0.0, py::arg("tolerance") = 0.0,
+                    py::arg("wall") = 0.0)
         .def("run", &run_flow, py::arg("t"), py::arg("seconds") = INFINITY)
         .def_property_readonly("t", &Flow::t)
         .def_property_readonly("step_size", &Flow::step_size)

@@ -283,6 +283,31 @@ class System:
     def speed(self) -> list[float]: ...
     def __call__(self, theta: _Array) -> _Array: ...
 
+class GridPotential:
+    def __init__(
+        self,
+        first: _Array,
+        *,
+        second: _Array | None = ...,
+        core: _Array | None = ...,
+        shift: _Array,
+        floor: float,
+        decay: _Array,
+        threads: int = ...,
+    ) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    def potential(self, mass: _Array) -> _Array: ...
+    def risk(self, mass: _Array) -> float: ...
+
+class GridAxis:
+    def __init__(self, width: _Array, coupling: _Array, watched: list[int] = ...) -> None: ...
+
+class GridStepper:
+    def __init__(self, potential: GridPotential, axes: list[GridAxis], scheme: str) -> None: ...
+    def step(self, mass: _Array, dt: float) -> float: ...
+    def bound(self, mass: _Array) -> float: ...
+
 class Flow:
     @staticmethod
     def fixed(
@@ -305,6 +330,20 @@ class Flow:
         atol: float = ...,
         tolerance: float = ...,
         first_step: float = ...,
+    ) -> Flow: ...
+    @staticmethod
+    def finite_volume(
+        potential: GridPotential,
+        axes: list[GridAxis],
+        start: _Array,
+        scheme: str,
+        *,
+        t: float = ...,
+        first: float = ...,
+        step: float = ...,
+        accuracy: float = ...,
+        tolerance: float = ...,
+        wall: float = ...,
     ) -> Flow: ...
     def run(self, t: float, seconds: float = ...) -> str: ...
     @property

@@ -1,125 +1,21 @@
-"""Initial laws ρ₀ in reduced coordinates, as products of independent blocks with samples and Gauss nodes."""
+"""Initial laws ρ₀ in reduced coordinates, as products of independent blocks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
-from . import _check, _core
+from . import _check
+from ._blocks import Block, Chi, Point, Scalar, SpherePoint, share_among_cells
 from ._check import FloatArray
 from ._scalar import Constant, Normal, ScalarLaw
 from .init import Points, Radial, Sphere
 
 if TYPE_CHECKING:
     from .model import Model
-
-
-class Block(Protocol):
-    """The law of a few coordinates, independent of the others."""
-
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """n independent draws, shape (n, m)."""
-        ...
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Nodes, shape (at most n, m), and weights of sum 1."""
-        ...
-
-
-@dataclass(frozen=True)
-class Point:
-    """Coordinates that are known."""
-
-    values: tuple[float, ...]
-
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """n copies."""
-        return np.tile(np.array(self.values), (n, 1))
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """One node."""
-        return np.array([self.values]), np.ones(1)
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """One coordinate with a law from `mfcore.init`."""
-
-    law: ScalarLaw
-
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """By inversion."""
-        return self.law.quantile(rng.random(n)).reshape(n, 1)
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Gauss nodes of the law."""
-        nodes, weights = self.law.quadrature(n)
-        return nodes.reshape(-1, 1), weights
-
-
-@dataclass(frozen=True)
-class Chi:
-    """A radius scale·χ_d, the norm of scale·N(0, I_d)."""
-
-    d: float
-    scale: float
-
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Roots of χ² numbers."""
-        return self.scale * np.sqrt(rng.chisquare(self.d, (n, 1)))
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Gauss nodes, exact for polynomials in r² of degree 2n − 1."""
-        nodes, weights = _core.gauss_chi(self.d, n)
-        return self.scale * nodes[:, None], weights
-
-
-@dataclass(frozen=True)
-class SpherePoint:
-    """Parts of a uniform point on a sphere: `directions` coordinates, then the norms of blocks of `dims`."""
-
-    radius: float
-    directions: int
-    dims: tuple[float, ...]
-
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Normalised Gaussian coordinates and norms."""
-        along = rng.standard_normal((n, self.directions))
-        norms = [np.sqrt(rng.chisquare(d, (n, 1))) for d in self.dims]
-        parts = np.concatenate([along, *norms], axis=1)
-        return np.asarray(self.radius * parts / np.linalg.norm(parts, axis=1, keepdims=True))
-
-    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """One after the other: Gegenbauer nodes for coordinates, Jacobi nodes for norms."""
-        left, rest = self.directions + sum(self.dims), np.full(1, self.radius)
-        points, weights = np.empty((1, 0)), np.ones(1)
-        for _ in range(self.directions):
-            u, w = _core.gauss_gegenbauer(left, n)
-            points, weights, rest = _extend(points, weights, rest, u, w)
-            left -= 1
-        for d in self.dims:
-            if d == left:
-                return np.column_stack([points, rest]), weights
-            # The share of the first block in |x|² is Beta(d/2, (left − d)/2).
-            t, w = special.roots_jacobi(n, (left - d) / 2 - 1, d / 2 - 1)
-            points, weights, rest = _extend(points, weights, rest, np.sqrt((1 + t) / 2), w / w.sum())
-            left -= d
-        return points, weights
-
-
-def _extend(
-    points: FloatArray, weights: FloatArray, rest: FloatArray, u: FloatArray, w: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Append a coordinate u·rest; what is left of the radius is rest·√(1 − u²)."""
-    points = np.repeat(points, len(u), axis=0)
-    coordinate = np.multiply.outer(rest, u).ravel()
-    rest = np.multiply.outer(rest, np.sqrt(np.maximum((1 - u) * (1 + u), 0))).ravel()
-    return np.column_stack([points, coordinate]), np.multiply.outer(weights, w).ravel(), rest
 
 
 class ReducedInit:
@@ -165,6 +61,41 @@ class ReducedInit:
             )
             weights = np.multiply.outer(weights, w).ravel()
         return points, weights
+
+    def support(self) -> list[tuple[float, float]]:
+        """For each coordinate where all but about 1e-12 of the law is; equal numbers where it is known.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> law = mf.data.MultiIndex(50, [0.0, 1.0], directions=1)
+            >>> model = mf.Model(law, mf.Network(mf.activations.relu), mf.init.Product(w=mf.init.Sphere(2.0)))
+            >>> model.reduce().initial.support()
+            [(-2.0, 2.0), (0.0, 2.0)]
+        """
+        return [limits for block in self._blocks for limits in block.support()]
+
+    def cell_masses(
+        self, edges: Sequence[FloatArray], nodes: Sequence[int | None] | None = None
+    ) -> FloatArray:
+        """Masses of the cells of a tensor grid: exact for laws with a density, sum 1.
+
+        Args:
+            edges: Increasing edges of the cells of each coordinate. Mass outside goes to the outermost cells.
+            nodes: For each coordinate None, or the number of Gauss nodes that are the centres of its cells.
+        """
+        masses, first = np.ones(()), 0
+        for block in self._blocks:
+            last = first + len(block.support())
+            counts = [n for n in nodes[first:last] if n is not None] if nodes is not None else []
+            cells = edges[first:last]
+            if counts:
+                points, weights = block.quadrature(counts[0])
+                own = share_among_cells(points, weights, cells)
+            else:
+                own = block.cell_masses(cells)
+            masses = np.multiply.outer(masses, own)
+            first = last
+        return np.asarray(masses / masses.sum())
 
     def __repr__(self) -> str:
         return f"ReducedInit([{', '.join(map(repr, self._blocks))}])"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _check, _core
+from ._blocks import SpherePoint
 from ._check import FloatArray
 from ._node_rules import PLAIN_GRID, SMOOTH_GRID, chi, count, pruned, tensor
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
-from ._reduced_init import SpherePoint, reduced_init
+from ._reduced_init import reduced_init
 from .activations import Activation
 from .data import AnisotropicGaussians, IsotropicGaussians, Linear, MultiIndex
 from .data._links import hermite_table

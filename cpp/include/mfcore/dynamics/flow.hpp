@@ -53,6 +53,7 @@ enum class End {
     diverged,     ///< the next state is not finite
     unresolved,   ///< System::resolved said no
     stuck,        ///< adaptive steps fell below rounding
+    wall,         ///< mass has come to the end of a grid
 };
 
 /// All that a checkpoint needs, opaque but for the sizes.

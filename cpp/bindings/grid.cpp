@@ -1,0 +1,146 @@
+
+#include "grid.hpp"
+
+#include <cmath>
+
+#include "mfcore/grid_potential.hpp"
+
+namespace mfcore::bindings {
+namespace {
+
+GridPotential make_potential(const In& first, const std::optional<In>& second, const std::optional<In>& core,
+                             const In& shift, double floor, const In& decay, int threads) {
+    GridFactors factors;
+    factors.first = matrix(first, "first");
+    Index rank = factors.first.cols, cells = factors.first.rows;
+    if (second) {
+        require(core.has_value(), "core", "must be given with second", "None");
+        factors.second = matrix(*second, "second");
+        factors.core = matrix(*core, "core");
+        rank = factors.core.cols;
+        cells *= factors.second.rows;
+    }
+    factors.shift = vector(shift, "shift", rank);
+    factors.floor = floor;
+    factors.decay = vector(decay, "decay", cells);
+    return GridPotential(factors, threads);
+}
+
+Index cells_of(const GridPotential& potential) { return potential.rows() * potential.cols(); }
+
+/// Masses of the cells in C order, laid out as the potential wants them.
+std::vector<double> spread(const GridPotential& potential, const In& mass) {
+    require(mass.size() == cells_of(potential), "mass", "has the wrong size", mass.size());
+    std::vector<double> array(potential.size());
+    potential.spread(mass.data(), array.data());
+    return array;
+}
+
+Reconstruction reconstruction_of(const std::string& name) {
+    require(name == "upwind" || name == "muscl", "scheme", "must be upwind or muscl", name);
+    return name == "upwind" ? Reconstruction::upwind : Reconstruction::muscl;
+}
+
+/// A scheme for a foreign loop, with the fields it needs.
+struct GridStepper {
+    FiniteVolume scheme;
+    FiniteVolume::Field mass, next;
+    std::vector<double> m, next_m;
+
+    GridStepper(const GridPotential& potential, std::vector<GridAxis> axes, const std::string& name)
+        : scheme(potential, std::move(axes), reconstruction_of(name)),
+          mass(scheme),
+          next(scheme),
+          m(potential.rank()),
+          next_m(potential.rank()) {}
+
+    /// The largest stable step, NaN if a number is not finite; `next` is the state after dt.
+    double step(const double* from, double dt) {
+        scheme.potential().spread(from, mass.data());
+        scheme.potential().moments(mass.data(), m.data());
+        const FiniteVolume::Report report = scheme.step(mass, m.data(), dt, next, next_m.data());
+        double sum = report.descent;
+        for (const double value : next_m) sum += value;
+        if (!std::isfinite(sum)) return NAN;
+        return report.outflow > 0 ? scheme.courant() / report.outflow : INFINITY;
+    }
+};
+
+}  // namespace
+
+void bind_grid(py::module_& m) {
+    using namespace py::literals;
+    py::class_<GridPotential>(m, "GridPotential",
+                              "The potential of masses on a grid, in compressed features.")
+        .def(py::init(&make_potential), "first"_a, py::kw_only(), "second"_a = py::none(),
+             "core"_a = py::none(), "shift"_a, "floor"_a, "decay"_a, "threads"_a = 0)
+        .def_property_readonly("rank", &GridPotential::rank)
+        .def(
+            "potential",
+            [](GridPotential& self, const In& mass) {
+                std::vector<double> array = spread(self, mass), moments(self.rank());
+                auto psi = make({cells_of(self)});
+                double* out = psi.mutable_data();
+                py::gil_scoped_release nogil;
+                self.moments(array.data(), moments.data());
+                self.potential(moments.data(), array.data());
+                self.gather(array.data(), out);
+                return psi;
+            },
+            "mass"_a, "Psi at the centres of the cells, in C order, decay included.")
+        .def(
+            "risk",
+            [](GridPotential& self, const In& mass) {
+                const std::vector<double> array = spread(self, mass);
+                std::vector<double> moments(self.rank());
+                py::gil_scoped_release nogil;
+                self.moments(array.data(), moments.data());
+                return self.risk(moments.data());
+            },
+            "mass"_a);
+
+    py::class_<GridAxis>(m, "GridAxis", "Cells along one coordinate.")
+        .def(
+            py::init([](std::vector<double> width, std::vector<double> coupling, std::vector<Index> watched) {
+                return GridAxis{std::move(width), std::move(coupling), std::move(watched)};
+            }),
+            "width"_a, "coupling"_a, "watched"_a = std::vector<Index>());
+
+    py::class_<GridStepper>(m, "GridStepper", "Steps of finite volumes on masses of the caller's.")
+        .def(py::init<const GridPotential&, std::vector<GridAxis>, const std::string&>(), "potential"_a,
+             "axes"_a, "scheme"_a)
+        .def(
+            "step",
+            [](GridStepper& self, py::array_t<double> mass, double dt) {
+                require((mass.flags() & py::array::c_style) != 0, "mass", "must be C-contiguous", false);
+                require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
+                        mass.size());
+                double* cells = mass.mutable_data();
+                py::gil_scoped_release nogil;
+                const double bound = self.step(cells, dt);
+                if (dt <= bound) self.scheme.potential().gather(self.next.data(), cells);
+                return bound;
+            },
+            py::arg("mass").noconvert(), "dt"_a,
+            "One step in place if dt is at most the bound, which is returned; NaN: not finite, nothing done.")
+        .def(
+            "bound",
+            [](GridStepper& self, const In& mass) {
+                require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
+                        mass.size());
+                const double* cells = mass.data();
+                py::gil_scoped_release nogil;
+                return self.step(cells, 0.0);
+            },
+            "mass"_a, "The largest stable step.");
+}
+
+std::unique_ptr<Flow> grid_flow(const GridPotential& potential, std::vector<GridAxis> axes, const In& start,
+                                const std::string& scheme, double t, double first, double step,
+                                double accuracy, double tolerance, double wall) {
+    require(start.size() == cells_of(potential), "start", "has the wrong size", start.size());
+    return finite_volume(FiniteVolume(potential, std::move(axes), reconstruction_of(scheme)), start.data(),
+                         {t, first, step, accuracy, tolerance, wall});
+}
+
+}  // namespace mfcore::bindings

@@ -1,0 +1,12 @@
+#pragma once
+#include "arrays.hpp"
+#include "mfcore/dynamics/finite_volume.hpp"
+
+namespace mfcore::bindings {
+
+/// Finite volumes in progress, for `_core.Flow`.
+std::unique_ptr<Flow> grid_flow(const GridPotential& potential, std::vector<GridAxis> axes, const In& start,
+                                const std::string& scheme, double t, double first, double step,
+                                double accuracy, double tolerance, double wall);
+
+}  // namespace mfcore::bindings

@@ -1,0 +1,228 @@
+#include "mfcore/dynamics/finite_volume.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "base/parallel.hpp"
+#include "dynamics/finite_volume_cells.hpp"
+#include "mfcore/errors.hpp"
+
+namespace mfcore {
+
+using cells::kMargin;
+
+FiniteVolume::FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, Reconstruction reconstruction)
+    : potential_(std::move(potential)), axes_(std::move(axes)), reconstruction_(reconstruction) {
+    const bool flat = potential_.flat();
+    const Index stride = potential_.stride(), rows = potential_.rows();
+    require(axes_.size() == (flat ? 1u : 2u), "axes", "must be as many as the potential has", axes_.size());
+    front_ = kMargin + (flat ? 0 : stride);
+    room_ = potential_.size() + 2 * front_;
+    for (std::size_t c = 0; c < axes_.size(); ++c) {
+        const GridAxis& axis = axes_[c];
+        const Index n = c == 0 && !flat ? rows : potential_.cols();
+        require(static_cast<Index>(axis.width.size()) == n, "width", "has the wrong length",
+                axis.width.size());
+        require(static_cast<Index>(axis.coupling.size()) == n - 1, "coupling", "has the wrong length",
+                axis.coupling.size());
+        for (const Index i : axis.watched) require(i >= 0 && i < n, "watched", "must be cells", i);
+        // Around the cells and in the padding everything is closed.
+        const Index size = (c == 0 && !flat ? rows : stride) + 2 * kMargin;
+        coupling_[c].assign(size, 0.0);
+        inverse_[c].assign(size, 0.0);
+        std::copy(axis.coupling.begin(), axis.coupling.end(), coupling_[c].begin() + kMargin);
+        for (Index i = 0; i < n; ++i) {
+            require(axis.width[i] > 0, "width", "must be > 0", axis.width[i]);
+            inverse_[c][kMargin + i] = 1 / axis.width[i];
+        }
+    }
+    psi_.resize(room_);
+    if (flat) {
+        transfers_.resize(2 * (stride + 2 * kMargin));
+        sums_.resize(potential_.rank() * cells::kWidth);
+    } else {
+        // About 4 cells a nanosecond beside the products.
+        threads_ = std::max(potential_.threads(), threads_for(potential_.size() / 4, 0));
+        transfers_.resize(3 * 4 * (stride + 2 * kMargin) * threads_);
+        sums_.resize(2 * ((rows + GridPotential::kRows - 1) / GridPotential::kRows));
+    }
+    if (reconstruction_ == Reconstruction::muscl) {
+        half_ = std::make_unique<Field>(*this);
+        half_m_.resize(potential_.rank());
+    }
+}
+
+FiniteVolume::Report FiniteVolume::stage(const Stage& s, const double* m, double* next_m) {
+    potential_.prepare(m);
+    const bool muscl = reconstruction_ == Reconstruction::muscl;
+    if (potential_.flat()) return muscl ? line<true>(s, next_m) : line<false>(s, next_m);
+    return muscl ? plane<true>(s, next_m) : plane<false>(s, next_m);
+}
+
+FiniteVolume::Report FiniteVolume::step(const Field& mass, const double* m, double dt, Field& next,
+                                        double* next_m) {
+    if (reconstruction_ == Reconstruction::upwind)
+        return stage({mass.data(), nullptr, dt, next.data()}, m, next_m);
+    // u1 = u + dt L(u), next = (u + u1 + dt L(u1)) / 2: means of positive masses are positive.
+    const Report report = stage({mass.data(), nullptr, dt, half_->data()}, m, half_m_.data());
+    stage({half_->data(), mass.data(), dt, next.data()}, half_m_.data(), next_m);
+    return report;
+}
+
+namespace {
+
+constexpr double kSafety = 0.9;    // of the stability bound: velocities change from step to step
+constexpr double kGrowth = 1.5;    // of the step, at most
+constexpr double kRejected = 2.0;  // times the tolerated change: the step is done again
+
+class FiniteVolumeFlow final : public Flow {
+public:
+    FiniteVolumeFlow(FiniteVolume scheme, const double* start, const FiniteVolumeParams& params)
+        : scheme_(std::move(scheme)),
+          params_(params),
+          mass_(scheme_),
+          next_(scheme_),
+          m_(scheme_.potential().rank()),
+          next_m_(m_.size()),
+          t_(params.t),
+          shown_(params.t),
+          h_(params.first) {
+        GridPotential& potential = scheme_.potential();
+        potential.spread(start, mass_.data());
+        potential.moments(mass_.data(), m_.data());
+    }
+
+    End run(double t, const StopPredicate& wants_stop) override {
+        require(t >= shown_, "t", "must not be before the present time", t);
+        if (h_ == 0) first_step();
+        StopPoll stop(wants_stop);
+        while (t_ + h_ <= t) {
+            const End end = advance();
+            if (end == End::reached && (t_ + h_ > t || !stop())) continue;
+            shown_ = std::max(shown_, t_);
+            return end == End::reached ? End::stopped : end;
+        }
+        shown_ = t;
+        return End::reached;
+    }
+
+    Index size() const override { return scheme_.potential().rows() * scheme_.potential().cols(); }
+    double t() const override { return shown_; }
+    double step_size() const override { return h_; }
+
+    /// Between two steps, a step of its own from the last one: the sequence does not know where one looks.
+    void get(double* y) const override {
+        const GridPotential& potential = scheme_.potential();
+        if (shown_ <= t_) {
+            potential.gather(mass_.data(), y);
+            return;
+        }
+        scheme_.step(mass_, m_.data(), shown_ - t_, next_, next_m_.data());
+        potential.gather(next_.data(), y);
+    }
+
+    FlowState save() const override {
+        FlowState state{{t_, shown_, h_, static_cast<double>(counts_.steps),
+                         static_cast<double>(counts_.rejected), static_cast<double>(counts_.evaluations)},
+                        std::vector<double>(size())};
+        scheme_.potential().gather(mass_.data(), state.vectors.data());
+        // The sums of a step run in another order than those of a fresh start.
+        state.vectors.insert(state.vectors.end(), m_.begin(), m_.end());
+        return state;
+    }
+
+    void restore(const FlowState& state) override {
+        require(state.numbers.size() == 6, "numbers", "has the wrong length", state.numbers.size());
+        require(state.vectors.size() == size() + m_.size(), "vectors", "has the wrong length",
+                state.vectors.size());
+        const double* number = state.numbers.data();
+        for (double* to : {&t_, &shown_, &h_}) *to = *number++;
+        for (Index* to : {&counts_.steps, &counts_.rejected, &counts_.evaluations})
+            *to = static_cast<Index>(*number++);
+        scheme_.potential().spread(state.vectors.data(), mass_.data());
+        std::copy_n(state.vectors.data() + size(), m_.size(), m_.data());
+    }
+
+private:
+    double bound(double outflow) const {
+        const double stable = outflow > 0 ? kSafety * scheme_.courant() / outflow : INFINITY;
+        return params_.step > 0 ? std::min(stable, params_.step) : stable;
+    }
+
+    void first_step() {
+        const auto report = scheme_.step(mass_, m_.data(), 0.0, next_, next_m_.data());
+        ++counts_.evaluations;
+        h_ = bound(report.outflow);
+        if (!std::isfinite(h_)) h_ = 1;  // nothing moves
+    }
+
+    /// One step of the sequence. Anything but `reached` leaves the state as it was, but for `wall`.
+    End advance() {
+        while (true) {
+            if (h_ < 1e-15 * t_) return End::stuck;
+            const auto report = scheme_.step(mass_, m_.data(), h_, next_, next_m_.data());
+            ++counts_.evaluations;
+            double change = 0, sum = 0;  // of the potential, and a check of all numbers
+            for (std::size_t k = 0; k < m_.size(); ++k) {
+                const double d = next_m_[k] - m_[k];
+                change += d * d;
+                sum += next_m_[k];
+            }
+            if (!std::isfinite(sum) || !std::isfinite(report.descent)) return End::diverged;
+            if (std::sqrt(report.descent) < params_.tolerance) return End::stationary;
+            // (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the
+            // first is mu h / 2.
+            const double stiff = h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
+            if (params_.accuracy > 0 && stiff > kRejected * params_.accuracy) {
+                ++counts_.rejected;
+                h_ *= std::max(0.1, params_.accuracy / stiff);
+                continue;
+            }
+            accept(report, stiff);
+            return watched() > params_.wall && params_.wall > 0 ? End::wall : End::reached;
+        }
+    }
+
+    void accept(const FiniteVolume::Report& report, double stiff) {
+        std::swap(mass_, next_);
+        m_.swap(next_m_);
+        t_ += h_;
+        ++counts_.steps;
+        double h = std::min(kGrowth * h_, bound(report.outflow));
+        if (params_.accuracy > 0 && stiff > 0) h = std::min(h, h_ * params_.accuracy / stiff);
+        h_ = h;
+    }
+
+    double watched() const {
+        const GridPotential& potential = scheme_.potential();
+        const auto& axes = scheme_.axes();
+        const Index rows = potential.rows(), cols = potential.cols(), stride = potential.stride();
+        double sum = 0;
+        for (const Index j : axes.back().watched)
+            for (Index i = 0; i < rows; ++i) sum += mass_.data()[i * stride + j];
+        if (potential.flat()) return sum;
+        for (const Index i : axes.front().watched)
+            for (Index j = 0; j < cols; ++j) sum += mass_.data()[i * stride + j];
+        return sum;
+    }
+
+    mutable FiniteVolume scheme_;  // its room to work, as next_
+    FiniteVolumeParams params_;
+    FiniteVolume::Field mass_;
+    mutable FiniteVolume::Field next_;
+    std::vector<double> m_;
+    mutable std::vector<double> next_m_;
+    double t_, shown_, h_;
+};
+
+}  // namespace
+
+std::unique_ptr<Flow> finite_volume(FiniteVolume scheme, const double* start,
+                                    const FiniteVolumeParams& params) {
+    for (const auto& [name, value] :
+         {std::pair{"first", params.first}, {"step", params.step}, {"accuracy", params.accuracy}})
+        require(value >= 0 && std::isfinite(value), name, "must be >= 0", value);
+    return std::make_unique<FiniteVolumeFlow>(std::move(scheme), start, params);
+}
+
+}  // namespace mfcore
