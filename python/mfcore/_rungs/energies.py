@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +16,8 @@ from ..reduce import ReducedModel
 Mask = npt.NDArray[np.bool_]
 
 _SMALLEST = 1e-6  # curvatures below this part of 1/τ count as this much, negative ones as positive
+_ACCURACY = 1e-3  # of the solution of linear systems; more would be wasted on the next Newton step
+_MOST_PRODUCTS = 500
 _NUDGE = 1e-6  # second derivatives are differences of gradients; they decide the speed, not the solution
 
 
@@ -47,7 +50,7 @@ class Energy(Protocol):
         ...
 
     def slopes(self, place: Place) -> FloatArray:
-        """∂Φ_q at the points in the coordinates that move, shape (m, Q, c)."""
+        """∂Φ_q at the points in the coordinates that move, shape (m, c, Q)."""
         ...
 
     def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
@@ -89,14 +92,13 @@ class Field:
         self.decays = np.flatnonzero(reduced.decays) if reduced.ridge > 0 else np.empty(0, dtype=np.intp)
         self.decay = np.where(np.array(reduced.decays)[self.moving], reduced.ridge, 0.0)
         self.nonnegative = np.array(reduced.nonnegative)[self.moving]
-        self.roots = np.sqrt(reduced.weights)
 
     def value(self, z: FloatArray, w: FloatArray) -> tuple[FloatArray, float, float, float]:
         """p(f − y), the energy, the sum of the sizes of its terms, and R."""
         reduced = self.reduced
         core = reduced._compiled
         phi = reduced.features(z) if core is None else core.features(z, self._threads)
-        f = w @ phi
+        f = np.einsum("m,mq->q", w, phi)  # as fast as BLAS here, without its threads
         residual = reduced.weights * (f - reduced.targets)
         risk = float(residual @ (f - reduced.targets)) + reduced.noise
         penalty = 0.5 * reduced.ridge * float(w @ np.square(z[:, self.decays]).sum(axis=1))
@@ -104,27 +106,35 @@ class Field:
         return residual, 0.5 * risk + penalty, size, risk
 
     def slopes(self, z: FloatArray) -> FloatArray:
-        """∂Φ_q/∂z_c of the coordinates that move, shape (m, Q, c)."""
+        """∂Φ_q/∂z_c of the coordinates that move, shape (m, c, Q)."""
         core = self.reduced._compiled
         full = self.reduced._gradients(z) if core is None else core.gradients(z, self._threads)
-        return np.ascontiguousarray(full[:, :, self.moving])
+        return np.ascontiguousarray(full[:, :, self.moving].transpose(0, 2, 1))
 
     def drift(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
         """∂Ψ_λ at the points, shape (m, c)."""
-        psi = np.einsum("mqc,q->mc", slopes, residual)
-        return np.asarray(psi + self.decay * z[:, self.moving])
+        return _across(slopes, residual) + self.decay * z[:, self.moving]
 
     def curvature(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
         """∂²Ψ_λ at the points by differences of the gradient, shape (m, c, c)."""
-        c = len(self.moving)
-        here = np.einsum("mqc,q->mc", slopes, residual)
-        second = np.empty((len(z), c, c))
+        here, second = _across(slopes, residual), np.empty((*slopes.shape[:2], slopes.shape[1]))
         for j, column in enumerate(self.moving):
             there = z.copy()
             there[:, column] += _NUDGE * (1 + np.abs(z[:, column]))
-            change = np.einsum("mqc,q->mc", self.slopes(there), residual) - here
+            change = _across(self.slopes(there), residual) - here
             second[:, j] = change / (there[:, column] - z[:, column])[:, None]
         return np.asarray(0.5 * (second + second.transpose(0, 2, 1)) + np.diag(self.decay))
+
+    def coupling(self, slopes: FloatArray, v: FloatArray) -> FloatArray:
+        """Σ_q p_q ∂Φ_q(z_i) Σ_j ∂Φ_q(z_j) v_j: what the change v of all points does to the drift of each."""
+        c = slopes.reshape(-1, slopes.shape[2])
+        return _across(slopes, self.reduced.weights * np.einsum("m,mq->q", v.ravel(), c))
+
+
+def _across(slopes: FloatArray, nodes: FloatArray) -> FloatArray:
+    """Σ_q slopes[m, c, q] nodes[q]."""
+    flat = slopes.reshape(-1, slopes.shape[2])
+    return np.einsum("mq,q->m", flat, nodes).reshape(slopes.shape[:2])
 
 
 class AtomsEnergy:
@@ -174,37 +184,27 @@ class AtomsEnergy:
         fixed: Mask,
         tau: float,
     ) -> FloatArray:
-        """From blocks w_i(∂²Ψ_λ + 1/(τ rate)), one per atom, and w_i √p_q ∂Φ_q, one column per node.
+        """From blocks w_i(∂²Ψ_λ + 1/(τ rate)), one per atom, and their coupling through the Q nodes.
 
         With the variables scaled by √(τ rate/w_i), blocks are I + √(τ rate) ∂²Ψ_λ √(τ rate).
         """
-        scale = np.sqrt(tau * self._field.rates)
-        free = ~fixed
-        blocks = curvature * scale[:, None] * scale * (free[:, :, None] & free[:, None, :])
+        free, speed = ~fixed, np.sqrt(tau * self._field.rates)
+        blocks = curvature * speed[:, None] * speed * (free[:, :, None] & free[:, None, :])
         values, vectors = np.linalg.eigh(blocks)
         # Tiny and negative ones would send the step to saddle points and maxima.
         sizes = np.maximum(np.abs(1 + values), _SMALLEST)
+        blocks = np.einsum("mac,mc,mbc->mab", vectors, sizes, vectors)
         inverse = np.einsum("mac,mc,mbc->mab", vectors, 1 / sizes, vectors)
-        per_atom = scale / np.sqrt(self.weights)[:, None]  # x = per_atom · scaled variable
-        factor = slopes.transpose(0, 2, 1) * self._field.roots  # (m, c, Q)
-        factor = factor * (scale * np.sqrt(self.weights)[:, None] * free)[:, :, None]
-        right = np.where(free, -g * per_atom, 0.0)
-        shape = factor.shape
-        flat = factor.reshape(-1, shape[2])
-        if shape[2] > len(flat):
-            dense = flat @ flat.T
-            c = shape[1]
-            spread = np.einsum("mac,mc,mbc->mab", vectors, sizes, vectors)
-            for a in range(c):
-                for b in range(c):
-                    rows = np.arange(shape[0]) * c
-                    dense[rows + a, rows + b] += spread[:, a, b]
-            step = linalg.cho_solve(linalg.cho_factor(dense), right.ravel()).reshape(right.shape)
-        else:
-            solved = np.einsum("mab,mbq->maq", inverse, factor).reshape(flat.shape)
-            plain = np.einsum("mab,mb->ma", inverse, right)
-            step = plain - (solved @ _small(flat, solved, plain)).reshape(plain.shape)
-        return np.asarray(np.where(free, step * per_atom, 0.0))
+        roots = np.sqrt(self.weights)[:, None] * speed * free
+
+        def apply(v: FloatArray) -> FloatArray:
+            return np.einsum("mab,mb->ma", blocks, v) + roots * self._field.coupling(slopes, roots * v)
+
+        def precondition(v: FloatArray) -> FloatArray:
+            return np.asarray(np.einsum("mab,mb->ma", inverse, v))
+
+        scale = speed * free / np.sqrt(self.weights)[:, None]
+        return np.asarray(scale * conjugate_gradients(apply, precondition, -g * scale))
 
     def longest(self, x: FloatArray, d: FloatArray) -> float:
         """Any step."""
@@ -233,7 +233,7 @@ class CellsEnergy:
         # The entropy relative to the volume ω r^{d−1} dr of a radius in d = e + 1 dimensions (math.md §4).
         half = 0.5 * (self._volume + 1)
         sphere = math.log(2) + half * math.log(math.pi) - special.gammaln(half) if field.nonnegative[0] else 0
-        self._constant = self._heat * (float(special.xlogy(masses, masses).sum()) - sphere)
+        self._constant = float(self._heat * (special.xlogy(masses, masses).sum() - sphere))
 
     def at(self, x: FloatArray) -> Place:
         """F and all that its derivatives need."""
@@ -306,7 +306,7 @@ class CellsEnergy:
         fixed: Mask,
         tau: float,
     ) -> FloatArray:
-        """From a tridiagonal matrix and w √p_q ∂Φ_q, one column per node."""
+        """From a tridiagonal matrix, and the coupling of the centres through the Q nodes."""
         m, widths, step = self.masses, np.diff(place.x, axis=1), tau * self._rate
         bend = curvature[:, 0, 0].reshape(m.shape)
         if self._volume > 0:
@@ -314,24 +314,30 @@ class CellsEnergy:
         # With |∂²Ψ + 1/τ| in place of ∂²Ψ + 1/τ the matrix is positive, whatever τ.
         bend = np.maximum(np.abs(bend * step + 1), _SMALLEST) / step - 1 / step
         stiff = self._heat / widths**2
-        main, side = np.zeros_like(place.x), np.zeros_like(place.x)
-        for edge in (slice(None, -1), slice(1, None)):
-            main[:, edge] += m * (bend / 4 + stiff + 1 / (3 * step))
+        main, side = np.zeros_like(g), np.zeros_like(g)
+        main[:, :-1] += m * (bend / 4 + stiff + 1 / (3 * step))
+        main[:, 1:] += m * (bend / 4 + stiff + 1 / (3 * step))
         side[:, :-1] = m * (bend / 4 - stiff + 1 / (6 * step))
-        factor = (m.ravel()[:, None] * self._field.roots * slopes[:, :, 0]).reshape(*m.shape, -1)
-        spread = np.zeros((*place.x.shape, factor.shape[-1]))
-        spread[:, :-1] += 0.5 * factor
-        spread[:, 1:] += 0.5 * factor
-        main[fixed], side[fixed], spread[fixed] = 1, 0, 0
-        right = np.where(fixed, 0.0, -g)
-        band = np.stack([main.ravel(), side.ravel()])
-        flat = spread.reshape(-1, spread.shape[-1])
-        if flat.shape[1] > len(flat):
-            dense = flat @ flat.T + np.diag(band[0]) + np.diag(band[1, :-1], 1) + np.diag(band[1, :-1], -1)
-            return np.asarray(linalg.cho_solve(linalg.cho_factor(dense), right.ravel()).reshape(g.shape))
-        solved = linalg.solveh_banded(band, np.column_stack([right.ravel(), flat]), lower=True)
-        plain, solved = solved[:, 0], solved[:, 1:]
-        return np.asarray((plain - solved @ _small(flat, solved, plain)).reshape(g.shape))
+        free = ~fixed
+        main[fixed] = 1.0
+        side[:, :-1] *= free[:, :-1] & free[:, 1:]
+        factor = linalg.cholesky_banded(
+            np.stack([main.ravel(), side.ravel()]), lower=True, check_finite=False
+        )
+
+        def apply(v: FloatArray) -> FloatArray:
+            v = np.where(free, v, 0.0)
+            through = self._field.coupling(slopes, m * 0.5 * (v[:, 1:] + v[:, :-1])).reshape(m.shape)
+            result = main * v
+            result[:, :-1] += side[:, :-1] * v[:, 1:] + 0.5 * m * through
+            result[:, 1:] += side[:, :-1] * v[:, :-1] + 0.5 * m * through
+            return np.where(free, result, 0.0)
+
+        def precondition(v: FloatArray) -> FloatArray:
+            solved = linalg.cho_solve_banded((factor, True), v.ravel(), check_finite=False)
+            return np.asarray(solved.reshape(v.shape))
+
+        return conjugate_gradients(apply, precondition, np.where(free, -g, 0.0))
 
     def longest(self, x: FloatArray, d: FloatArray) -> float:
         """Nearly to where the first cell would be empty."""
@@ -339,9 +345,26 @@ class CellsEnergy:
         return min(1.0, 0.95 / shrink) if shrink > 0 else 1.0
 
 
-def _small(factor: FloatArray, solved: FloatArray, plain: FloatArray) -> FloatArray:
-    """(I + GᵀT⁻¹G)⁻¹ Gᵀ(T⁻¹b), the Q × Q part of (T + GGᵀ)⁻¹ b = T⁻¹b − T⁻¹G of it (Woodbury)."""
-    small = factor.T @ solved
-    small[np.diag_indices_from(small)] += 1
-    result: FloatArray = linalg.cho_solve(linalg.cho_factor(small), factor.T @ plain.ravel())
-    return result
+def conjugate_gradients(
+    apply: Callable[[FloatArray], FloatArray], precondition: Callable[[FloatArray], FloatArray], b: FloatArray
+) -> FloatArray:
+    """Solve (T + GGᵀ)x = b, T the preconditioner: about as many products with G as GGᵀ has large eigenvalues.
+
+    The features of a model have some twenty directions that matter, whatever Q. Unlike a factorisation
+    (Woodbury) this needs no product of two matrices, for which BLAS would wake its threads at every step.
+    """
+    x, r = np.zeros_like(b), b
+    z = precondition(r)
+    p, rz = z, float((r * z).sum())
+    enough = _ACCURACY**2 * rz
+    for _ in range(_MOST_PRODUCTS):
+        if rz <= enough:
+            break
+        q = apply(p)
+        length = rz / float((p * q).sum())
+        x = x + length * p
+        r = r - length * q
+        z = precondition(r)
+        rz, before = float((r * z).sum()), rz
+        p = z + (rz / before) * p
+    return x

@@ -73,11 +73,7 @@ def _direction(
     """Newton's, where entries that steepest descent would press against 0 follow that (two-metric projection)."""
     downhill = energy.diagonal(g, tau)
     fixed = energy.bounded & (place.x + downhill <= 0) & (g >= 0)
-    try:
-        d = energy.newton(place, slopes, curvature, g, fixed, tau)
-    except np.linalg.LinAlgError:  # too ill-conditioned for a Cholesky factorisation
-        return downhill
-    return np.where(fixed, downhill, d)
+    return np.where(fixed, downhill, energy.newton(place, slopes, curvature, g, fixed, tau))
 
 
 def _projected(energy: Energy, x: FloatArray, d: FloatArray) -> FloatArray:
