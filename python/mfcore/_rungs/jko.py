@@ -12,10 +12,12 @@ import numpy as np
 from ..measure import Cloud, Density, as_measure
 from ..model import Model
 from ..reduce import ReducedModel
-from .energies import AtomsEnergy, CellsEnergy, Field, Place
-from .proximal import movement
+from .jko_atoms import AtomsEnergy
+from .jko_cells import CellsEnergy
+from .jko_field import Field, Place
+from .jko_start import start_atoms, start_cells
+from .jko_step import movement
 from .reduced import reduced_of
-from .starting import start_atoms, start_cells
 
 if TYPE_CHECKING:
     from ..jko import JKO
@@ -34,14 +36,14 @@ class _Point(NamedTuple):
 
 
 class JkoRung:
-    """ρ at t = n·τ, beside a companion with steps 2τ and half as many atoms or cells, which tells the error."""
+    """ρ at t = n·τ, and a companion with steps 2τ and half as many atoms or cells, which tells the error."""
 
     def __init__(self, method: JKO, model: Model | ReducedModel, threads: int) -> None:
         self.reduced = reduced_of(model)
         self._method, self._tau = method, method.tau
         _check_model(self.reduced)
         field = Field(self.reduced, threads)
-        start = _measure(self.reduced, method.initial)
+        start = _measure(self.reduced, method.measure)
         self._energy, place = _begin(field, start, method.count)
         self._coarse, half = _begin(field, start, method.count // 2)
         self._point = _Point(place, half, 0, 0, 0, -math.inf, math.inf)
@@ -80,11 +82,13 @@ class JkoRung:
         return True
 
     def measure(self) -> Cloud | Density:
-        """The density on its cells; atoms without noise, or where cells of several labels overlap."""
+        """The density on its cells; atoms without noise, at the start from atoms, and of several labels."""
         energy, place = self._energy, self._point.place
-        if isinstance(energy, CellsEnergy) and place.z.shape[1] == 1:
+        alone = place.z.shape[1] == 1 and math.isfinite(place.energy)
+        if isinstance(energy, CellsEnergy) and alone:
             return Density(place.x[0].copy(), energy.masses[0])
-        points, weights = place.z.copy(), energy.weights
+        weights = energy.masses.ravel() if isinstance(energy, CellsEnergy) else energy.weights
+        points = place.z.copy()
         if points.shape[1] == 1:  # in the order of a quantile function
             order = np.argsort(points[:, 0], kind="stable")
             points, weights = points[order], weights[order]
@@ -132,7 +136,9 @@ class JkoRung:
         p, tolerance = self._point, self._method.tolerance
         if tolerance is not None and p.speed < tolerance:
             self._status = "stationary"
-            self._message = f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}"
+            self._message = (
+                f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}"
+            )
             return False
         done = movement(self._energy, p.place, self._tau)
         steps, half = p.steps + 1, p.half
@@ -166,15 +172,16 @@ def _check_model(reduced: ReducedModel) -> None:
     reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
 
 
-def _measure(reduced: ReducedModel, start: Any) -> Cloud | Density | None:
+def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | Density | None:
     """What the user gave, checked against the coordinates."""
     if start is None:
         return None
-    points, weights = as_measure(start, "initial", len(reduced.coordinates))
-    for name, column, bounded in zip(reduced.coordinates, points.T, reduced.nonnegative, strict=True):
-        if bounded and column.min() < 0:
-            raise ValueError(f"initial must have {name} >= 0, got {column.min():g}")
-    return start if isinstance(start, Density) else Cloud(points, weights)
+    points, _ = as_measure(start, "start", len(reduced.coordinates))
+    lowest = [e[0] for e in start.edges] if isinstance(start, Density) else points.min(axis=0)
+    for name, low, bounded in zip(reduced.coordinates, lowest, reduced.nonnegative, strict=True):
+        if bounded and low < 0:
+            raise ValueError(f"start must have {name} >= 0, got {low:g}")
+    return start
 
 
 def _begin(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._check import FloatArray
-from .energies import Energy, Place
+from .jko_field import Energy, Place
 
 _MOST_STEPS = 100
 _MOST_HALVINGS = 60
@@ -70,7 +70,7 @@ def movement(energy: Energy, begin: Place, tau: float) -> Movement:
 def _direction(
     energy: Energy, place: Place, slopes: FloatArray, curvature: FloatArray, g: FloatArray, tau: float
 ) -> FloatArray:
-    """Newton's, where entries that steepest descent would press against 0 follow that (two-metric projection)."""
+    """Newton's step; entries that steepest descent would press against 0 follow that: two metrics."""
     downhill = energy.diagonal(g, tau)
     fixed = energy.bounded & (place.x + downhill <= 0) & (g >= 0)
     return np.where(fixed, downhill, energy.newton(place, slopes, curvature, g, fixed, tau))

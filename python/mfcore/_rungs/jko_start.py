@@ -9,8 +9,7 @@ import numpy as np
 from scipy import special
 
 from .._check import FloatArray
-from .._reduced_init import Chi, Point, ReducedInit, Scalar
-from .._scalar import Constant
+from .._reduced_init import Chi, ReducedInit, Scalar
 from ..measure import Cloud, Density
 from ..reduce import ReducedModel
 
@@ -52,9 +51,7 @@ def start_atoms(reduced: ReducedModel, start: Any, count: int) -> Cloud:
     return Cloud(points, weights / weights.sum())
 
 
-def start_cells(
-    reduced: ReducedModel, start: Any, count: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def start_cells(reduced: ReducedModel, start: Any, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """ρ₀ as cells of one coordinate: labels (g, k), masses (g, n) and edges (g, n + 1)."""
     column = int(np.flatnonzero(reduced.rates)[0])
     s, masses = levels(count)
@@ -80,7 +77,7 @@ def density_quantile(density: Density) -> Quantile:
     keep |= before
 
     def quantile(s: FloatArray) -> FloatArray:
-        return np.interp(s, cumulated[keep] / cumulated[-1], edges[keep])
+        return np.asarray(np.interp(s, cumulated[keep] / cumulated[-1], edges[keep]))
 
     return quantile
 
@@ -92,44 +89,47 @@ def _smooth(u: FloatArray) -> FloatArray:
 def _initial(reduced: ReducedModel) -> Any:
     if reduced.initial is None:
         raise ValueError(
-            "model must have an initial law in reduced coordinates, got none: give the method "
-            "initial=mf.Cloud(…) or mf.Density(…)"
+            f"start must be an mf.Cloud or mf.Density ({', '.join(reduced.coordinates)}): the model has no "
+            "initial law in these coordinates; got None"
         )
     return reduced.initial
 
 
-def _laws(
-    reduced: ReducedModel, start: Any, column: int
-) -> tuple[FloatArray, FloatArray, list[Quantile]]:
+def _laws(reduced: ReducedModel, start: Any, column: int) -> tuple[FloatArray, FloatArray, list[Quantile]]:
     """Labels, their shares of the mass, and for each the quantile function of the coordinate that moves."""
     if isinstance(start, Cloud):
         others = np.delete(start.points, column, axis=1)
         values, which = np.unique(others, axis=0, return_inverse=True)
         which = which.ravel()
         labels = np.insert(values, column, 0.0, axis=1)
-        shares = np.bincount(which, weights=start.weights)
+        shares = np.bincount(which, weights=start.weights).astype(np.float64)
         x, w = start.points[:, column], start.weights
         quantiles = [_cloud_quantile(x[which == g], w[which == g]) for g in range(len(labels))]
-        return labels[shares > 0], shares[shares > 0], [q for q, p in zip(quantiles, shares) if p > 0]
+        kept = np.flatnonzero(shares > 0)
+        return labels[kept], shares[kept], [quantiles[g] for g in kept]
     if isinstance(start, Density):
         if len(start.edges) > 1:
             raise ValueError(
-                f"initial must be a mf.Cloud or a mf.Density of one coordinate at temperature > 0, got {start!r}"
+                "start must be an mf.Cloud where coordinates of rate 0 are labels and temperature is > 0, "
+                f"got {start!r}"
             )
         return np.zeros((1, 1)), np.ones(1), [density_quantile(start)]
     law = _initial(reduced)
+    if len(law.quadrature(2)[0]) == 1:  # a point
+        return _laws(reduced, _nodes(law, 1), column)
     found = _one_coordinate(reduced)
     if found is None or found[1] != column:
         raise ValueError(
-            f"initial must be given where the law of {reduced.coordinates[column]!r} has no quantile function or "
-            f"other coordinates vary, got {law!r}: an mf.Cloud or mf.Density"
+            "start must be an mf.Cloud or mf.Density at temperature > 0 where "
+            f"{reduced.coordinates[column]!r} has no quantile function or is not all that is random, as in "
+            f"{law!r}; got None"
         )
     constant, _, quantile = found
     return constant[None], np.ones(1), [quantile]
 
 
 def _one_coordinate(reduced: ReducedModel) -> tuple[FloatArray, int, Quantile] | None:
-    """Values of the constant coordinates, the one that varies, and its quantile function; None if several do."""
+    """Values of the constant coordinates, the one that varies and its quantiles; None if several vary."""
     law = _initial(reduced)
     k = len(reduced.coordinates)
     if not isinstance(law, ReducedInit):
