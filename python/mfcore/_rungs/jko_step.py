@@ -10,7 +10,7 @@ import numpy as np
 from .._check import FloatArray
 from .jko_field import Energy, Place
 
-_MOST_STEPS = 100
+_MOST_STEPS = 1000
 _MOST_HALVINGS = 60
 _ENOUGH = 1e-9  # the last Newton step, as a part of the whole move
 _ROUNDING = 4e-15  # of a value that is a sum of terms of size 1
