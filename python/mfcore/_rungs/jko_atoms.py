@@ -62,14 +62,14 @@ class AtomsEnergy:
         free, speed = ~fixed, np.sqrt(tau * self._field.rates)
         blocks = curvature * speed[:, None] * speed * (free[:, :, None] & free[:, None, :])
         values, vectors = np.linalg.eigh(blocks)
-        # Tiny and negative ones would send the step to saddle points and maxima.
+        # The preconditioner must be positive: tiny and negative curvatures count as positive ones.
         sizes = np.maximum(np.abs(1 + values), SMALLEST)
-        blocks = np.einsum("mac,mc,mbc->mab", vectors, sizes, vectors)
         inverse = np.einsum("mac,mc,mbc->mab", vectors, 1 / sizes, vectors)
         roots = np.sqrt(self.weights)[:, None] * speed * free
 
         def apply(v: FloatArray) -> FloatArray:
-            return np.einsum("mab,mb->ma", blocks, v) + roots * self._field.coupling(slopes, roots * v)
+            own = v + np.einsum("mab,mb->ma", blocks, v)
+            return np.asarray(own + roots * self._field.coupling(slopes, roots * v))
 
         def precondition(v: FloatArray) -> FloatArray:
             return np.asarray(np.einsum("mab,mb->ma", inverse, v))

@@ -11,9 +11,6 @@ from .._check import FloatArray
 from .jko_field import SMALLEST, Field, Mask, Place, conjugate_gradients
 
 
-_PARTS = (0.0, 0.01, 0.1, 0.5, 1.0)
-
-
 class CellsEnergy:
     """F of a density that is constant on cells of given masses. The variables are the edges of the cells.
 
@@ -113,24 +110,23 @@ class CellsEnergy:
         bend = curvature[:, 0, 0].reshape(m.shape)
         if self._volume > 0:
             bend = bend + self._heat * self._volume / place.z[:, self._column].reshape(m.shape) ** 2
-        # With |∂²Ψ + 1/τ| in place of ∂²Ψ + 1/τ the matrix is positive, whatever τ. Where ∂²Ψ is negative
-        # entropy may be enough; if not, part of the difference.
-        least = np.maximum(np.abs(bend * step + 1), SMALLEST) / step - 1 / step
-        stiff, free = self._heat / widths**2, ~fixed
-        main, side = np.zeros_like(g), np.zeros_like(g)
-        for part in _PARTS:
-            kappa = bend + part * (least - bend)
-            main[...] = 0
+        free, stiff = ~fixed, self._heat / widths**2
+        joint = free[:, :-1] & free[:, 1:]
+
+        def tridiagonal(kappa: FloatArray) -> tuple[FloatArray, FloatArray]:
+            main, side = np.zeros_like(g), np.zeros_like(g)
             main[:, :-1] += m * (kappa / 4 + stiff + 1 / (3 * step))
             main[:, 1:] += m * (kappa / 4 + stiff + 1 / (3 * step))
-            side[:, :-1] = m * (kappa / 4 - stiff + 1 / (6 * step)) * (free[:, :-1] & free[:, 1:])
+            side[:, :-1] = m * (kappa / 4 - stiff + 1 / (6 * step)) * joint
             main[fixed] = 1.0
-            band = np.stack([main.ravel(), side.ravel()])
-            try:
-                factor = linalg.cholesky_banded(band, lower=True, check_finite=False)
-            except np.linalg.LinAlgError:
-                continue
-            break
+            return main, side
+
+        # With |∂²Ψ + 1/τ| in place of ∂²Ψ + 1/τ the matrix is positive, whatever τ.
+        positive = np.maximum(np.abs(bend * step + 1), SMALLEST) / step - 1 / step
+        main, side = tridiagonal(positive)
+        band = np.stack([main.ravel(), side.ravel()])
+        factor = linalg.cholesky_banded(band, lower=True, check_finite=False)
+        main, side = tridiagonal(bend)
 
         def apply(v: FloatArray) -> FloatArray:
             v = np.where(free, v, 0.0)

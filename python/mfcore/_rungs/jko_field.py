@@ -13,7 +13,7 @@ from ..reduce import ReducedModel
 
 Mask = npt.NDArray[np.bool_]
 
-SMALLEST = 1e-6  # curvatures below this part of 1/τ count as this much, negative ones as positive
+SMALLEST = 1e-6  # curvatures below this part of 1/τ count as this much in preconditioners
 _ACCURACY = 1e-3  # of the solution of linear systems; more would be wasted on the next Newton step
 _MOST_PRODUCTS = 500
 _NUDGE = 1e-6  # second derivatives are differences of gradients; they decide the speed, not the solution
@@ -138,22 +138,26 @@ def _across(slopes: FloatArray, nodes: FloatArray) -> FloatArray:
 def conjugate_gradients(
     apply: Callable[[FloatArray], FloatArray], precondition: Callable[[FloatArray], FloatArray], b: FloatArray
 ) -> FloatArray:
-    """Solve (T + GGᵀ)x = b, T the preconditioner: about as many products with G as GGᵀ has large eigenvalues.
+    """Solve Hx = b, H = T + GGᵀ, or go downhill as far as H is positive.
 
-    The features of a model have some twenty directions that matter, whatever Q. Unlike a factorisation
-    (Woodbury) this needs no product of two matrices, for which BLAS would wake its threads at every step.
+    With T for the preconditioner (about) this takes as many products with G as GGᵀ has large eigenvalues, some
+    twenty at most for the features of a model, whatever Q. Unlike a factorisation (Woodbury) it needs no
+    product of two matrices, for which BLAS would wake its threads at every step, nor a positive H: what is
+    found before a direction of negative curvature is a direction of descent.
     """
     x, r = np.zeros_like(b), b
     z = precondition(r)
     p, rz = z, float((r * z).sum())
     enough = _ACCURACY**2 * rz
-    for _ in range(_MOST_PRODUCTS):
+    for k in range(_MOST_PRODUCTS):
         if rz <= enough:
             break
         q = apply(p)
-        length = rz / float((p * q).sum())
-        x = x + length * p
-        r = r - length * q
+        bend = float((p * q).sum())
+        if bend <= 0:
+            return p if k == 0 else x
+        x = x + rz / bend * p
+        r = r - rz / bend * q
         z = precondition(r)
         rz, before = float((r * z).sum()), rz
         p = z + (rz / before) * p

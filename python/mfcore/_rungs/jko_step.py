@@ -32,9 +32,9 @@ def movement(energy: Energy, begin: Place, tau: float) -> Movement:
     """
     x = energy.guess(begin, tau)
     place = begin if x is begin.x else energy.at(x)
-    total = place.energy + energy.transport(x - begin.x) / (2 * tau)
-    iterations, last, curvature, finished = 0, math.inf, None, False
-    while iterations < _MOST_STEPS:
+    values = [place.energy + energy.transport(x - begin.x) / (2 * tau)]
+    last, curvature, finished = math.inf, None, False
+    while not finished and len(values) <= _MOST_STEPS:
         slopes = energy.slopes(place)
         g = energy.gradient(place, slopes, place.x - begin.x, tau)
         fresh = curvature is None
@@ -51,29 +51,33 @@ def movement(energy: Energy, begin: Place, tau: float) -> Movement:
         slack = _ROUNDING * place.size
         gain = -float((g * _projected(energy, place.x, d)).sum())
         finished = gain <= slack and size >= 0.5 * last  # what is left is rounding
-        if finished:
+        if finished or _stalled(values):
             break
-        found = _search(energy, begin, place, total, g, d, tau, slack)
-        finished = size <= _ENOUGH * _norm(energy, place.x - begin.x) + _ROUNDING * _norm(energy, place.x)
+        found = _search(energy, begin, place, values[-1], g, d, tau, slack)
+        move = _norm(energy, place.x - begin.x)
+        finished = size <= _ENOUGH * move + _ROUNDING * _norm(energy, place.x)
         if found is None:
             break
-        place, total = found
-        iterations += 1
-        if finished:
-            break
-        last = size
-    if not total <= begin.energy + _ROUNDING * begin.size:
-        return Movement(begin, iterations, False)
-    return Movement(place, iterations, finished)
+        place, last = found[0], size
+        values.append(found[1])
+    if not values[-1] <= begin.energy + _ROUNDING * begin.size:
+        return Movement(begin, len(values) - 1, False)
+    return Movement(place, len(values) - 1, finished)
+
+
+def _stalled(values: list[float]) -> bool:
+    """Whether twenty steps brought next to nothing: the minimum is at a kink of the features."""
+    return len(values) > 20 and values[-21] - values[-1] <= 1e-6 * (values[0] - values[-1])
 
 
 def _direction(
     energy: Energy, place: Place, slopes: FloatArray, curvature: FloatArray, g: FloatArray, tau: float
 ) -> FloatArray:
-    """Newton's step; entries that steepest descent would press against 0 follow that: two metrics."""
+    """Newton's step up to walls; entries that steepest descent presses against them follow that instead."""
     downhill = energy.diagonal(g, tau)
     fixed = energy.bounded & (place.x + downhill <= 0) & (g >= 0)
-    return np.where(fixed, downhill, energy.newton(place, slopes, curvature, g, fixed, tau))
+    d = energy.newton(place, slopes, curvature, g, fixed, tau)
+    return np.where(fixed, downhill, d)
 
 
 def _projected(energy: Energy, x: FloatArray, d: FloatArray) -> FloatArray:
