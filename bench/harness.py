@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from mfcore import _check, _core
 
-MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow")
+MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow", "cases_density")
 PAUSE = 0.05  # seconds in which the idle threads of the contender before stop spinning
 AGREEMENT = 1e-10  # what a case that measures agreement itself must reach
 

@@ -10,8 +10,6 @@ namespace {
 
 using namespace special;
 
-std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
-
 /// Variances V = 1 + e R^2 of sqrt(e) g - Z, and the levels -sqrt(e) m/sqrt V with their tails and densities.
 struct Widened {
     std::vector<double> V, inverse_root, level, tail, density;

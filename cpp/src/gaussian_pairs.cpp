@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/parallel.hpp"
-#include "base/tiles.hpp"
+#include "gaussian_columns.hpp"
 #include "mfcore/errors.hpp"
 #include "mfcore/gaussian.hpp"
 
@@ -18,9 +18,9 @@ namespace {
 using Kind = Activation::Kind;
 
 constexpr Index kTileRows = 64, kTileCols = 240;  // a tile and its kernel rows stay in the second cache
+static_assert(kTileCols % Columns::kWidth == 0, "tiles of pairs are whole tiles of neurons");
 
 Index whole_packs(Index n) { return (n + kPack - 1) / kPack * kPack; }
-std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
 
 bool is_polynomial(const Activation& s) {
     return s.kind == Kind::linear || s.kind == Kind::polynomial || s.kind == Kind::hermite;
@@ -29,12 +29,6 @@ bool is_smooth(const Activation& s) {
     return s.kind == Kind::erf || s.kind == Kind::gelu || s.kind == Kind::tanh || s.kind == Kind::sigmoid ||
            s.kind == Kind::softplus;
 }
-bool is_homogeneous(const Side& side) {
-    const Activation& s = *side.sigma;
-    return s.is_piecewise() && s.offset == 0 && !side.has_b &&
-           (s.knots.empty() || (s.knots.size() == 1 && s.knots[0] == 0));
-}
-
 PairKernelPtr make_kernel(const Side& first, const Side& second) {
     const Activation &s1 = *first.sigma, &s2 = *second.sigma;
     if (!has_exact_pairs(s1, s2))
@@ -58,62 +52,6 @@ Index work(const Side& first, const Side& second) {
 void check(const Side& first, const Side& second) {
     require(first.d == second.d, "other", "must have as many inputs as theta", second.d);
 }
-
-/// The second neurons as the matrix products want them, see base/tiles.hpp.
-class Columns {
-public:
-    static constexpr Index kLanes = simd::kLanes<double>, kWidth = 3 * kLanes;
-    static_assert(kTileCols % kWidth == 0, "tiles of pairs are whole tiles of neurons");
-
-    explicit Columns(const Side& side)
-        : d_(side.d),
-          stride_((side.d + kLanes - 1) / kLanes * kLanes),
-          tiles_(to_size((side.n + kWidth - 1) / kWidth * kWidth * d_)),
-          rows_(to_size(side.n * stride_)) {
-        for (Index i = 0; i < side.n; ++i)
-            for (Index k = 0; k < d_; ++k) {
-                const double x = side.w[to_size(i * d_ + k)];
-                tiles_[to_size((i / kWidth * d_ + k) * kWidth + i % kWidth)] = x;
-                rows_[to_size(i * stride_ + k)] = x;
-            }
-    }
-    Index stride() const { return stride_; }
-
-    /// q(r, c) = <w_{i+r}, w'_{j+c}>; columns beyond the last neuron are zero or left alone.
-    void gram(const Side& first, Index i, Index rows, Index j, Index cols, double* q) const {
-        const ConstMat w(first.w.data() + i * d_, rows, d_);
-        for (Index c = 0; c < cols; c += kWidth)
-            tiles::forward<double, 3>(w, tiles_.data() + (j + c) * d_, nullptr, q + c, kTileCols);
-    }
-
-    /// pull(r, :) += sum_c k(r, c) w'_{j+c}, rows of pull and of k at strides stride() and kTileCols.
-    void add_pull(Index rows, Index j, Index cols, const double* k, double* pull) const {
-        Index v = 0;
-        for (; v + kWidth <= stride_; v += kWidth) add_pull_of<3>(rows, j, cols, k, pull, v);
-        if (v + 2 * kLanes <= stride_) add_pull_of<2>(rows, j, cols, k, pull, v), v += 2 * kLanes;
-        if (v < stride_) add_pull_of<1>(rows, j, cols, k, pull, v);
-    }
-
-private:
-    /// Coordinates v .. v + R vectors of it.
-    template <int R>
-    void add_pull_of(Index rows, Index j, Index cols, const double* k, double* pull, Index v) const {
-        tiles::for_columns(rows, [&](Index r, auto count) {
-            constexpr int C = count();
-            simd::Vec<double> acc[C][R];
-            double* const to = pull + r * stride_ + v;
-            for (int c = 0; c < C; ++c)
-                for (int s = 0; s < R; ++s) acc[c][s] = simd::load(to + c * stride_ + s * kLanes);
-            tiles::accumulate<double, R, C, false>(cols, rows_.data() + j * stride_ + v, stride_,
-                                                   k + r * kTileCols, 1, kTileCols, acc);
-            for (int c = 0; c < C; ++c)
-                for (int s = 0; s < R; ++s) simd::store(to + c * stride_ + s * kLanes, acc[c][s]);
-        });
-    }
-
-    Index d_, stride_;
-    std::vector<double> tiles_, rows_;
-};
 
 /// Buffers of one block of rows.
 struct Tile {
@@ -169,7 +107,7 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
         Tile tile;
         for (Index j = 0; j < second.n; j += kTileCols) {
             const Index cols = std::min(kTileCols, second.n - j);
-            columns.gram(first, i, end - i, j, cols, tile.q.data());
+            columns.gram(first, i, end - i, j, cols, tile.q.data(), kTileCols);
             for (Index r = 0; r < end - i; ++r) {
                 kernel->row(i + r, j, whole_packs(cols), tile.q.data() + r * kTileCols,
                             {tile.k00.data(), nullptr, nullptr, nullptr});
@@ -187,6 +125,9 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
                     const double* weights, double* value, Mat* grad, int threads) {
     const Side first(network, theta, "theta"), second(other_network, other, "other");
     check(first, second);
+    const bool own = theta.data == other.data && theta.rows == other.rows && &network == &other_network;
+    if (own && grad && is_homogeneous(first))
+        return own_homogeneous_potential(network, first, weights, value, *grad, threads);
     const PairKernelPtr kernel = make_kernel(first, second);
     const Columns columns(second);
     const Index d = first.d;
@@ -197,7 +138,7 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
         std::vector<double> pull(to_size(grad ? rows * columns.stride() : 0));  // sum_j c_j K11 w'_j
         for (Index j = 0; j < second.n; j += kTileCols) {
             const Index cols = std::min(kTileCols, second.n - j), padded = whole_packs(cols);
-            columns.gram(first, i, rows, j, cols, tile.q.data());
+            columns.gram(first, i, rows, j, cols, tile.q.data(), kTileCols);
             tile.c.setZero();
             for (Index c = 0; c < cols; ++c) tile.c[c] = weights[j + c] * second.a[to_size(j + c)];
             const auto c = tile.c.head(padded);
@@ -211,7 +152,7 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
                 sum20[r] += (c * tile.k20.head(padded)).sum();
                 Eigen::Map<Eigen::ArrayXd>(k11, padded) *= c;
             }
-            if (grad) columns.add_pull(rows, j, cols, tile.k11.data(), pull.data());
+            if (grad) columns.add_pull(rows, j, cols, tile.k11.data(), 1, kTileCols, pull.data());
         }
         for (Index r = 0; r < rows; ++r) {
             const auto at = to_size(i + r);

@@ -19,6 +19,20 @@ struct Side {
     Side(const Network& network, ConstMat theta, const char* name);
 };
 
+inline std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
+
+/// No bias and no kink but at 0: sigma(t) = slope t + jump t_+.
+inline bool is_homogeneous(const Side& side) {
+    const Activation& s = *side.sigma;
+    return s.is_piecewise() && s.offset == 0 && !side.has_b &&
+           (s.knots.empty() || (s.knots.size() == 1 && s.knots[0] == 0));
+}
+
+/// The potential that homogeneous neurons create for each other, and its gradient: pair_potential() with half
+/// its pairs.
+void own_homogeneous_potential(const Network& network, const Side& side, const double* weights, double* value,
+                               Mat grad, int threads);
+
 /// Rows of K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as a
 /// distribution).
 struct Moments {
@@ -40,6 +54,13 @@ PairKernelPtr erf_kernel(const Side& first, const Side& second);
 PairKernelPtr gelu_kernel(const Side& first, const Side& second);
 PairKernelPtr series_kernel(const Side& first, const Side& second);  ///< one of the two is a polynomial
 PairKernelPtr quadrature_kernel(const Side& first, const Side& second);
+
+/// Pairs of homogeneous neurons in the angle form of math.md section 5: U = R1 R2 S + q P with
+/// S = kinked sin(theta), P = linear + kinked (pi - theta).
+struct AngleForm {
+    double linear, kinked;
+    AngleForm(const Activation& first, const Activation& second);
+};
 
 /// rho = q/(R1 R2), kept in [-1, 1], and s = sqrt(1 - rho^2). Rounding of rho costs 1e-16/s in K20 and K11
 /// alone, but not in the gradient K20 w/R1 + K11 w', where the two errors cancel because both use this rho

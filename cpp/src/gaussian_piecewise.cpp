@@ -12,38 +12,6 @@ namespace {
 
 using namespace special;
 
-std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
-
-/// No bias and no kink but at 0: sigma(t) = slope t + jump t_+ (math.md section 5, the angle form).
-class Homogeneous final : public PairKernel {
-public:
-    Homogeneous(const Side& first, const Side& second) : first_(first), second_(second) {
-        const auto jump = [](const Activation& s) { return s.jumps.empty() ? 0.0 : s.jumps[0]; };
-        const double mu1 = first.sigma->left_slope, mu2 = second.sigma->left_slope;
-        const double jump1 = jump(*first.sigma), jump2 = jump(*second.sigma);
-        linear_ = mu1 * mu2 + 0.5 * (mu1 * jump2 + mu2 * jump1);
-        kinked_ = jump1 * jump2 * kInv2Pi;
-    }
-
-    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
-        const double R1 = first_.R[to_size(i)], inverse_R1 = first_.inverse_R[to_size(i)];
-        for (Index c = 0; c < n; c += kPack) {
-            const Pack R2 = simd::load(&second_.R[to_size(j + c)]), qc = simd::load(q + c);
-            const Correlation at(qc, inverse_R1, simd::load(&second_.inverse_R[to_size(j + c)]));
-            const Pack angle = kPi - acos(at.rho);
-            simd::store(out.k00 + c, linear_ * qc + (kinked_ * R1) * R2 * (at.s + angle * at.rho));
-            if (!out.k11) continue;
-            simd::store(out.k10 + c, Pack{});  // there is no bias
-            simd::store(out.k20 + c, kinked_ * R2 * at.s);
-            simd::store(out.k11 + c, linear_ + kinked_ * angle);
-        }
-    }
-
-private:
-    const Side &first_, &second_;
-    double linear_, kinked_;
-};
-
 /// What a side with knots t_k brings to every pair. A = t - m, h = A/R, Q = P(u > h), f = density of u at h.
 struct Knots {
     Index count, padded;
@@ -158,9 +126,6 @@ void bivariate_normal(Index n, const double* h, const double* k, const double* r
     }
 }
 
-PairKernelPtr homogeneous_kernel(const Side& first, const Side& second) {
-    return std::make_unique<Homogeneous>(first, second);
-}
 PairKernelPtr piecewise_kernel(const Side& first, const Side& second) {
     return std::make_unique<Piecewise>(first, second);
 }

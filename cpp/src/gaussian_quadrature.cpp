@@ -19,8 +19,6 @@ constexpr Index kTerms = 128;                 // of Mehler's series
 constexpr Index kMostNodes = Index{1} << 28;  // of one pair, about a second: beyond, the answer is NaN
 constexpr double kSeriesError = 1e-12;
 
-std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
-
 /// Values of sigma and its first two derivatives at a list of arguments.
 struct Jet {
     std::vector<double> z, value, slope, curvature;

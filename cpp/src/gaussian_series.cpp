@@ -8,8 +8,6 @@
 namespace mfcore {
 namespace {
 
-std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
-
 /// Degree of a polynomial activation, a large number for the others.
 Index degree(const Activation& s) {
     using Kind = Activation::Kind;

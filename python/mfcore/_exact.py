@@ -90,10 +90,9 @@ class GaussianExact:
         at = self._w_at
         for part in self._parts:
             seen = self._seen(part, theta)
+            others = seen if points is theta else self._seen(part, points)  # the core halves such pairs
             pull = self._correlation(part, seen, True)[1]
-            push = _core.pair_potential(
-                self._network._core, seen, self._seen(part, points), weights, True, self._threads
-            )[1]
+            push = _core.pair_potential(self._network._core, seen, others, weights, True, self._threads)[1]
             grad = push - pull
             grad[:, at:] = part.root(grad[:, at:])
             out += part.weight * grad

@@ -10,7 +10,7 @@ CPP = [
     "base/simd*",
     "run",
     "base/*",
-    "activation random products quadrature sphere compress peak",
+    "activation base/activations random products quadrature sphere compress peak",
     "network smoothing",
     "data sampling links finite gaussian* reduction",
     "base/neurons moments features estimate",

@@ -228,6 +228,30 @@ def test_many_threads_share_blocks_of_rows_without_changing_a_bit():
     assert np.array_equal(one[1], four[1])
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    sigma=st.sampled_from(["relu", "leaky", "linear"]),
+    n=st.one_of(st.integers(1, 30), st.integers(100, 260)),
+    d=st.integers(1, 19),
+    output=st.sampled_from(["one", "trained"]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_pairs_of_homogeneous_neurons_among_themselves_are_halved_without_changing_sums(
+    sigma, n, d, output, seed
+):
+    leaky = activations.piecewise_linear(knots=[0.0], values=[0.0], left_slope=0.2, right_slope=1.5)
+    activation = leaky if sigma == "leaky" else getattr(activations, sigma)
+    network = Network(activation, output=output)
+    rng = np.random.default_rng(seed)
+    theta, weights = rng.normal(size=(n, d + (output == "trained"))), rng.normal(size=n) / n
+    theta[0, -d:] = 0.0
+    own = potential(network, theta, theta, weights)
+    general = potential(network, theta, theta.copy(), weights)  # another array: no symmetry is seen
+    # sums of up to 260 terms in another order
+    for ours, reference in zip(own, general, strict=True):
+        np.testing.assert_allclose(ours, reference, rtol=0, atol=1e-13 * (1 + np.abs(reference).max()))
+
+
 def test_a_kinked_neuron_at_w_zero_gets_the_mean_over_directions():
     v = np.array([[0.6, -0.8, 0.0]])
     value, grad = potential(Network(activations.relu), np.zeros((1, 3)), v, np.ones(1))

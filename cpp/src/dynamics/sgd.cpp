@@ -7,9 +7,16 @@
 
 #include "base/parallel.hpp"
 #include "dynamics/sgd_block.hpp"
+#include "dynamics/sgd_direct.hpp"
 
 namespace mfcore {
 namespace {
+
+/// Whether steps are done one after the other on neurons that never leave the cache.
+bool is_direct(const Network& network, const SgdParams& params, Index d, Index tiles) {
+    return tiles == 1 && d <= sgd::kDirectDimension && params.batch == 1 && params.block == 0 &&
+           params.temperature == 0 && !network.sphere;
+}
 
 /// Steps per block. More samples amortise the loads and stores of W, but each costs O(N) for every earlier
 /// one; in few dimensions there is little to amortise.
@@ -38,8 +45,9 @@ public:
           sampler_(std::move(sampler)),
           seed_(seed),
           d_(sampler_->dimension()),
-          steps_(choose_steps(network_, params_, d_)),
           state_(network_, start),
+          direct_(is_direct(network_, params_, d_, state_.tiles())),
+          steps_(direct_ ? 1 : choose_steps(network_, params_, d_)),
           anchor_(first),
           step_(first) {
         require(state_.finite(), "start", "must be finite in the precision of the run", "infinity");
@@ -136,6 +144,7 @@ private:
 
     /// Run `blocks` blocks on `state`, the last one for `steps` steps only. Returns the blocks done.
     Index advance(Tiles& state, Index blocks, Index steps, int threads) {
+        if (direct_) return advance_directly(state, blocks);
         const int team = team_size(threads);
         sgd::Shared<T> shared(team, groups(), rows_of(1), params_.batch, d_, params_.temperature > 0);
         Index bad = -1, done = 0;
@@ -162,12 +171,23 @@ private:
         return done;
     }
 
+    Index advance_directly(Tiles& state, Index steps) {
+        const sgd::Block<T> all{{x_.data(), steps, d_}, y_.data(), h_.data(), steps, steps, anchor_};
+        const Index done = activations::with_kernel<T>(network_.activation, [&](const auto& kernel) {
+            return sgd::direct_steps<T, R>(kernel, network_, params_, state, all);
+        });
+        diverged_at_ = done < steps ? anchor_ + done : -1;
+        return done;
+    }
+
     Network network_;
     SgdParams params_;
     SamplerPtr sampler_;
     std::uint64_t seed_;
-    Index d_, steps_;
+    Index d_;
     Tiles state_;  // at step anchor_, the start of a block
+    bool direct_;
+    Index steps_;
     Index anchor_, step_, held_ = 0, diverged_at_ = -1;
     std::optional<Tiles> inside_;  // at step_, if that is inside a block
     std::optional<Tiles> backup_;  // memory for a copy
