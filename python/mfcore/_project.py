@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from ._check import FloatArray
 from .data import AnisotropicGaussians, DataLaw, Linear, MultiIndex
+from .network import Network
 
 Projection = Callable[[FloatArray], FloatArray]
 
@@ -29,6 +30,24 @@ def projections(law: DataLaw) -> dict[str, Projection]:
         return {}
     along = {f"s{j + 1}": partial(_along, axes=axes, j=j) for j in range(count)}
     return {**along, "r": partial(_beside, axes=axes)}
+
+
+def reduced_rows(network: Network, law: DataLaw, coordinates: Sequence[str], rows: FloatArray) -> FloatArray:
+    """Rows [a, b, w…] of parameters in the coordinates of the model's reduction, shape (N, k)."""
+    w = rows[:, network.row(0) :]
+    known = projections(law)
+    columns = []
+    for name in coordinates:
+        if name in ("a", "b"):
+            column = rows[:, 0 if name == "a" else network.row(0) - 1]
+        elif name in known:
+            column = known[name](w)
+        elif name == "r":
+            column = np.linalg.norm(w, axis=1)
+        else:  # w1 … wd: the model has no symmetry but is small
+            column = w[:, int(name[1:]) - 1]
+        columns.append(column)
+    return np.stack(columns, axis=1)
 
 
 def _parts(w: FloatArray, axes: int | FloatArray) -> tuple[FloatArray, FloatArray]:
