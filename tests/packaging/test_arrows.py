@@ -34,7 +34,7 @@ PYTHON = [
     "_observe estimate",
     "trajectory",
     "_rungs",
-    "methods _run",
+    "methods jko _run",
     "solve steppers",
     "theory config sweep plots",
     "experiments",

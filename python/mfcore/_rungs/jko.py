@@ -140,10 +140,11 @@ class JkoRung:
                 f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}"
             )
             return False
-        done = movement(self._energy, p.place, self._tau)
         steps, half = p.steps + 1, p.half
-        if steps % 2 == 0:
-            half = movement(self._coarse, half, 2 * self._tau).place
+        with np.errstate(all="ignore"):  # what is not finite is reported
+            done = movement(self._energy, p.place, self._tau)
+            if steps % 2 == 0:
+                half = movement(self._coarse, half, 2 * self._tau).place
         if not math.isfinite(done.place.energy):
             self._status = "diverged"
             self._message = f"the free energy was not finite at step {steps} (t = {steps * self._tau:g})"
@@ -169,6 +170,10 @@ def _check_model(reduced: ReducedModel) -> None:
             f"temperature must be 0 for mf.JKO where several coordinates move ({', '.join(moving)}), got "
             f"{reduced.temperature:g}; mf.PDE, in two coordinates, and mf.Atoms go with noise there"
         )
+    rows = zip(reduced.coordinates, reduced.volume, reduced.nonnegative, strict=True)
+    for name, e, radius in rows if reduced.temperature > 0 else ():
+        if e < 0 or (e > 0 and not radius):
+            raise ValueError(f"volume must be > 0 for coordinates >= 0, else 0, got {e:g} for {name}")
     reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
 
 

@@ -31,7 +31,7 @@ class CellsEnergy:
         self.bounded = np.zeros((groups, n + 1), dtype=bool)
         self.bounded[:, 0] = field.nonnegative[0]
         # The entropy is that of the full-dimensional law: relative to ω r^{d−1} dr (math.md §4).
-        entropy = float(special.xlogy(masses, masses).sum()) - getattr(reduced, "log_volume", 0.0)
+        entropy = float(special.xlogy(masses, masses).sum()) - reduced.log_volume
         self._constant = self._heat * entropy
 
     def at(self, x: FloatArray) -> Place:
@@ -40,12 +40,12 @@ class CellsEnergy:
         z = self._points.copy()
         z[:, self._column] = centres.ravel()
         residual, energy, size, risk = self._field.value(z, self.masses.ravel())
-        if widths.min() <= 0 or (self._volume > 0 and centres.min() <= 0):
+        if widths.min() <= 0 or (self._volume and centres.min() <= 0):
             return Place(x, z, residual, math.inf, math.inf, risk)
         logs = self._heat * self.masses * np.log(widths)
         energy += self._constant - float(logs.sum())
         size += abs(self._constant) + float(np.abs(logs).sum())
-        if self._volume > 0:
+        if self._volume:
             logs = self._heat * self._volume * self.masses * np.log(centres)
             energy -= float(logs.sum())
             size += float(np.abs(logs).sum())
@@ -81,7 +81,7 @@ class CellsEnergy:
         """Half of what a cell's centre feels goes to each of its edges."""
         m, widths = self.masses, np.diff(place.x, axis=1)
         drift = self._field.drift(place.z, place.residual, slopes)[:, 0].reshape(m.shape)
-        if self._volume > 0:
+        if self._volume:
             drift = drift - self._heat * self._volume / place.z[:, self._column].reshape(m.shape)
         left, right = move[:, :-1], move[:, 1:]
         g = np.zeros_like(place.x)
@@ -108,7 +108,7 @@ class CellsEnergy:
         """From a tridiagonal matrix, and the coupling of the centres through the Q nodes."""
         m, widths, step = self.masses, np.diff(place.x, axis=1), tau * self._rate
         bend = curvature[:, 0, 0].reshape(m.shape)
-        if self._volume > 0:
+        if self._volume:
             bend = bend + self._heat * self._volume / place.z[:, self._column].reshape(m.shape) ** 2
         free, stiff = ~fixed, self._heat / widths**2
         joint = free[:, :-1] & free[:, 1:]
@@ -125,7 +125,10 @@ class CellsEnergy:
         positive = np.maximum(np.abs(bend * step + 1), SMALLEST) / step - 1 / step
         main, side = tridiagonal(positive)
         band = np.stack([main.ravel(), side.ravel()])
-        factor = linalg.cholesky_banded(band, lower=True, check_finite=False)
+        try:
+            factor = linalg.cholesky_banded(band, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:  # almost singular: nothing but entropy holds the cells
+            factor = np.stack([np.sqrt(band[0]), np.zeros_like(band[1])])
         main, side = tridiagonal(bend)
 
         def apply(v: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from ..reduce import ReducedModel
 
 Mask = npt.NDArray[np.bool_]
 
-SMALLEST = 1e-6  # curvatures below this part of 1/τ count as this much in preconditioners
+SMALLEST = 1e-3  # curvatures below this part of 1/τ count as this much in preconditioners
 _ACCURACY = 1e-3  # of the solution of linear systems; more would be wasted on the next Newton step
 _MOST_PRODUCTS = 500
 _NUDGE = 1e-6  # second derivatives are differences of gradients; they decide the speed, not the solution
@@ -132,7 +132,7 @@ class Field:
 def _across(slopes: FloatArray, nodes: FloatArray) -> FloatArray:
     """Σ_q slopes[m, c, q] nodes[q]."""
     flat = slopes.reshape(-1, slopes.shape[2])
-    return np.einsum("mq,q->m", flat, nodes).reshape(slopes.shape[:2])
+    return np.asarray(np.einsum("mq,q->m", flat, nodes).reshape(slopes.shape[:2]))
 
 
 def conjugate_gradients(
@@ -140,10 +140,10 @@ def conjugate_gradients(
 ) -> FloatArray:
     """Solve Hx = b, H = T + GGᵀ, or go downhill as far as H is positive.
 
-    With T for the preconditioner (about) this takes as many products with G as GGᵀ has large eigenvalues, some
-    twenty at most for the features of a model, whatever Q. Unlike a factorisation (Woodbury) it needs no
-    product of two matrices, for which BLAS would wake its threads at every step, nor a positive H: what is
-    found before a direction of negative curvature is a direction of descent.
+    Preconditioned by (about) T it takes as many products with G as GGᵀ has large eigenvalues: twenty at most
+    for the features of a model, whatever Q. Unlike a factorisation (Woodbury) it needs no product of two
+    matrices, for which BLAS would wake its threads at every step, nor a positive H: what is found before a
+    direction of negative curvature is a direction of descent.
     """
     x, r = np.zeros_like(b), b
     z = precondition(r)

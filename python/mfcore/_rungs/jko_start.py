@@ -30,14 +30,14 @@ def levels(n: int) -> tuple[FloatArray, FloatArray]:
     return s, masses / masses.sum()
 
 
-def start_atoms(reduced: ReducedModel, start: Any, count: int) -> Cloud:
+def start_atoms(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> Cloud:
     """ρ₀ as atoms: those given, or about `count` of the initial law or density."""
     if isinstance(start, Cloud):
         return Cloud(start.points[start.weights > 0], start.weights[start.weights > 0])
     if isinstance(start, Density) and len(start.edges) > 1:
         return start_atoms(reduced, start.as_cloud(), count)
     if isinstance(start, Density):
-        constant, column, quantile = np.zeros(1), 0, density_quantile(start)
+        constant, column, quantile = np.zeros(1), 0, _density_quantile(start)
     else:
         found = _one_coordinate(reduced)
         if found is None:
@@ -51,7 +51,9 @@ def start_atoms(reduced: ReducedModel, start: Any, count: int) -> Cloud:
     return Cloud(points, weights / weights.sum())
 
 
-def start_cells(reduced: ReducedModel, start: Any, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def start_cells(
+    reduced: ReducedModel, start: Cloud | Density | None, count: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """ρ₀ as cells of one coordinate: labels (g, k), masses (g, n) and edges (g, n + 1)."""
     column = int(np.flatnonzero(reduced.rates)[0])
     s, masses = levels(count)
@@ -68,20 +70,6 @@ def start_cells(reduced: ReducedModel, start: Any, count: int) -> tuple[FloatArr
     return labels, np.multiply.outer(shares, masses), edges
 
 
-def density_quantile(density: Density) -> Quantile:
-    """The quantile function of a density of one coordinate."""
-    (edges,) = density.edges
-    cumulated = np.concatenate([[0.0], np.cumsum(density.mass)])
-    keep = np.concatenate([[True], density.mass > 0])  # a gap is a jump of the quantile function
-    before = np.concatenate([keep[1:], [True]])
-    keep |= before
-
-    def quantile(s: FloatArray) -> FloatArray:
-        return np.asarray(np.interp(s, cumulated[keep] / cumulated[-1], edges[keep]))
-
-    return quantile
-
-
 def _smooth(u: FloatArray) -> FloatArray:
     return np.asarray(u**3 * (10 - 15 * u + 6 * u**2))
 
@@ -95,7 +83,9 @@ def _initial(reduced: ReducedModel) -> Any:
     return reduced.initial
 
 
-def _laws(reduced: ReducedModel, start: Any, column: int) -> tuple[FloatArray, FloatArray, list[Quantile]]:
+def _laws(
+    reduced: ReducedModel, start: Cloud | Density | None, column: int
+) -> tuple[FloatArray, FloatArray, list[Quantile]]:
     """Labels, their shares of the mass, and for each the quantile function of the coordinate that moves."""
     if isinstance(start, Cloud):
         others = np.delete(start.points, column, axis=1)
@@ -113,7 +103,7 @@ def _laws(reduced: ReducedModel, start: Any, column: int) -> tuple[FloatArray, F
                 "start must be an mf.Cloud where coordinates of rate 0 are labels and temperature is > 0, "
                 f"got {start!r}"
             )
-        return np.zeros((1, 1)), np.ones(1), [density_quantile(start)]
+        return np.zeros((1, 1)), np.ones(1), [_density_quantile(start)]
     law = _initial(reduced)
     if len(law.quadrature(2)[0]) == 1:  # a point
         return _laws(reduced, _nodes(law, 1), column)
@@ -157,6 +147,12 @@ def _block_quantile(block: Any) -> Quantile | None:
     if isinstance(block, Chi):
         return lambda s: block.scale * np.sqrt(2 * special.gammaincinv(block.d / 2, s))
     return None
+
+
+def _density_quantile(density: Density) -> Quantile:
+    """The quantile function of a density of one coordinate."""
+    cumulated = np.concatenate([[0.0], np.cumsum(density.mass)])
+    return lambda s: np.asarray(np.interp(s, cumulated / cumulated[-1], density.edges[0]))
 
 
 def _cloud_quantile(x: FloatArray, w: FloatArray) -> Quantile:
