@@ -69,7 +69,8 @@ def _steps(
 
 def _ours(reduced: mf.ReducedModel, edges: tuple[np.ndarray, ...], mass: np.ndarray, dt: float) -> Any:
     kind = mf.steppers.FiniteVolume1D if len(edges) == 1 else mf.steppers.FiniteVolume2D
-    stepper = kind(reduced, *edges, mass=mass, scheme="upwind")
+    where: Any = edges[0] if len(edges) == 1 else edges
+    stepper = kind(reduced, where, mass, scheme="upwind")
 
     def run(steps: int) -> np.ndarray:
         stepper.run(dt, steps)
