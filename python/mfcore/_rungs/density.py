@@ -93,7 +93,11 @@ class DensityRung:
     def status(self) -> str:
         """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
         running = ("reached", "out of time", "wall")
-        return "running" if self._end in running else {"stuck": "diverged"}.get(self._end, self._end)
+        return (
+            "running"
+            if self._end in running
+            else {"stuck": "diverged", "runaway": "diverged"}.get(self._end, self._end)
+        )
 
     @property
     def message(self) -> str:
