@@ -11,7 +11,7 @@ from scipy import special
 
 from ._cells import check_density, log_volumes, reduction_for
 from ._check import FloatArray
-from ._minimise.boxes import as_box
+from ._minimise.boxes import as_box, moving
 from ._minimise.newton import places
 from ._minimise.search import decay, landscape, potential
 from ._project import Coordinates
@@ -176,6 +176,6 @@ def _relative_entropy(reduced: ReducedModel, density: Density) -> Certificate:
 
 
 def _dual(reduced: ReducedModel, points: FloatArray, weights: FloatArray, size: float) -> Certificate:
-    lower = dual_bound(reduced, weights @ reduced.features(points))
+    lower = dual_bound(moving(reduced), weights @ reduced.features(points))
     message = "the free energy of points is infinite; only the lower bound means something"
     return Certificate(math.inf, lower, math.inf, size, None, None, message)

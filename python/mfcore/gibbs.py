@@ -71,7 +71,8 @@ def gibbs(
     """The stationary law ρ* ∝ v exp(−βΨ_λ(·; ρ*)) in reduced coordinates, by Newton on the concave dual.
 
     In one and two coordinates ρ* is an `mf.Density` on a grid of equal cells: the fixed point of the density
-    solvers on it. In more it is an `mf.Cloud` on tensor Gauss–Legendre nodes, and so it is on points given.
+    solvers on it. In more it is an `mf.Cloud` on tensor Gauss–Legendre nodes, and so it is on points given;
+    how good these are as quadrature nodes is told by other numbers of them, not by the gap.
 
     Args:
         model: With temperature > 0, confined by ridge > 0, by its features or by `extent`.

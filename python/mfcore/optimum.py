@@ -100,7 +100,7 @@ def optimum(model: AnyModel, *, tolerance: float = 1e-8, extent: Any = None) -> 
             return _result(place, state)
     assert state is not None
     assert before is not None
-    gain = max(before.value - state.value, 0.0) / state.value if state.value > 0 else 0.0
+    gain = (before.value - state.value) / state.value
     message = (
         f"larger boxes allow better measures; from the one before the value fell by {gain:.0e} of itself"
     )
@@ -145,7 +145,8 @@ def _judged(place: Landscape, atoms: FloatArray, weights: FloatArray) -> _State:
     points, depths = place.lowest(residual)
     risk = float(reduced.weights @ np.square(f - reduced.targets)) + reduced.noise
     value = 0.5 * risk + float(weights @ decay(reduced, atoms))
-    return _State(atoms, weights, value, points[depths < mean], max(mean - float(depths[0]), 0.0))
+    gap = min(max(mean - float(depths[0]), 0.0), value - 0.5 * reduced.noise)  # no fit is better than τ²
+    return _State(atoms, weights, value, points[depths < mean], gap)
 
 
 def _weighted(reduced: ReducedModel, atoms: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -170,7 +170,7 @@ def test_mass_is_found_where_it_is_although_far_from_the_origin():
 
 
 def test_the_result_shows_itself():
-    text = repr(mf.gibbs(well(), cells=10))
+    text = repr(mf.gibbs(well(), cells=10, extent=(-3, 3)))
     assert text.startswith("Stationary(temperature=0.5, risk=0, free_energy=-0.11")
     assert "<array 10>" in text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,11 +24,12 @@ EMPTY = 1e-12  # mass of an outer cell that may as well be beyond
 TAIL = 1e-15  # mass beyond a side that is left out
 FIRST = 10.0  # where to begin without decay
 ROUGH = 1e-9  # gap while searching
-FULL = 0.8  # part of the box that is not worth making smaller
-MOST_ROUNDS = 60
-MOST_DOUBLINGS = 14
+FULL = 0.8  # part of the box that is not worth making smaller, ...
+SPARSE = 0.2  # ... and that would leave too few cells
+MOST_ROUNDS = 80
+MOST_GROWTHS = 24
 PROBES = 128  # points at every scale that tell how large features are
-LOOK_AHEAD = 7  # scales, each twice the one before, that are looked at in any case
+SCALES = 16  # each twice the one before
 
 
 def grid(box: Box, cells: list[int]) -> list[FloatArray]:
@@ -47,32 +49,76 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
     Begins with a box that decay keeps the law in, doubles sides with mass at them, and closes in on the mass.
     If `fixed`, the law is that in the potential of `f` instead.
     """
-    box = _first_box(reduced)
-    allowed = int((MOST_FEATURES // len(reduced.weights)) ** (1 / len(box)))
-    cells = [min(SEARCH.get(len(box), FEWEST), max(FEWEST, allowed))] * len(box)
-    doublings = [0] * len(box)
+    sides = [
+        _Side(low, high, high / 10, radius)
+        for (low, high), radius in zip(_first_box(reduced), reduced.nonnegative, strict=True)
+    ]
+    k = len(sides)
+    allowed = int((MOST_FEATURES // len(reduced.weights)) ** (1 / k))
+    cells = [min(SEARCH.get(k, FEWEST), max(FEWEST, allowed))] * k
     for _ in range(MOST_ROUNDS):
-        edges = grid(box, cells)
+        edges = [side.edges(n) for side, n in zip(sides, cells, strict=True)]
         f, mass = _solve(reduced, edges, f, fixed)
         mass = mass.reshape(cells)
-        changed = False
-        for c, side in enumerate(edges):
-            marginal = mass.sum(axis=tuple(i for i in range(len(box)) if i != c))
-            new, grows = _adjusted(side, marginal, reduced.nonnegative[c])
-            doublings[c] += grows
-            changed |= new != box[c]
-            box[c] = new
-        if max(doublings) > MOST_DOUBLINGS:
-            c = int(np.argmax(doublings))
+        marginals = [mass.sum(axis=tuple(i for i in range(k) if i != c)) for c in range(k)]
+        changes = [
+            side.adjust(e, marginal) for side, e, marginal in zip(sides, edges, marginals, strict=True)
+        ]
+        if not any(changes):
+            break
+        if max(side.growths for side in sides) > MOST_GROWTHS:
+            c = int(np.argmax([side.growths for side in sides]))
             raise ValueError(
                 "model must confine the stationary law, by ridge > 0 or an extent, got one with ridge = "
-                f"{reduced.ridge:g} whose law still has mass {marginal[[0, -1]].max():.1e} at the sides of "
-                f"{reduced.coordinates[c]} = {box[c][0]:g} … {box[c][1]:g}"
+                f"{reduced.ridge:g} whose law still has mass {marginals[c][[0, -1]].max():.1e} at the sides "
+                f"of {reduced.coordinates[c]} = {sides[c].low:g} … {sides[c].high:g}"
             )
-        if not changed:
-            break
     assert f is not None
-    return box, f
+    return [(s.low, s.high) for s in sides], f
+
+
+@dataclass
+class _Side:
+    """One side of the box: it grows, then shrinks, and then grows again and shrinks by a lot only."""
+
+    low: float
+    high: float
+    unit: (
+        float  # cells are equal up to here and in proportion to |z| beyond, so that they still see the centre
+    )
+    wall: bool  # whether the coordinate ends at 0
+    growths: int = 0
+    shrunk: bool = False
+    regrown: bool = False
+
+    def edges(self, n: int) -> FloatArray:
+        """Edges of n cells."""
+        low, high = math.asinh(self.low / self.unit), math.asinh(self.high / self.unit)
+        out = self.unit * np.sinh(np.linspace(low, high, n + 1))
+        out[[0, -1]] = self.low, self.high
+        return np.asarray(out)
+
+    def adjust(self, edges: FloatArray, marginal: FloatArray) -> bool:
+        """Move the ends by the masses of cells between them; False: they stay."""
+        width, n = self.high - self.low, len(marginal)
+        low = bool(marginal[0] > EMPTY) and not (self.wall and self.low == 0)
+        high = bool(marginal[-1] > EMPTY)
+        if low or high:
+            more = 0.5 * width if self.shrunk else width
+            self.low = max(self.low - more * low, 0.0) if self.wall else self.low - more * low
+            self.high += more * high
+            self.regrown |= self.shrunk
+            self.growths += 1
+            return True
+        inside = np.flatnonzero((np.cumsum(marginal) > TAIL) & (np.cumsum(marginal[::-1])[::-1] > TAIL))
+        first, last = int(inside[0]), int(inside[-1]) + 1
+        margin = max(1, (last - first) // 20)
+        new_low, new_high = float(edges[max(0, first - margin)]), float(edges[min(n, last + margin)])
+        if new_high - new_low > (SPARSE if self.regrown else FULL) * width:
+            return False
+        self.low, self.high = new_low, new_high
+        self.shrunk = True
+        return True
 
 
 def _solve(
@@ -87,25 +133,11 @@ def _solve(
     return where.features.function(found.h), found.mass
 
 
-def _adjusted(edges: FloatArray, marginal: FloatArray, wall: bool) -> tuple[tuple[float, float], bool]:
-    """New ends of one side of the box, and whether they are further apart."""
-    low, high, n = edges[0], edges[-1], len(marginal)
-    at_wall = wall and low == 0.0
-    grow_low, grow_high = bool(marginal[0] > EMPTY) and not at_wall, bool(marginal[-1] > EMPTY)
-    if grow_low or grow_high:
-        wide = high - low
-        low = low - wide * grow_low
-        return (float(max(low, 0.0) if wall else low), float(high + wide * grow_high)), True
-    inside = np.flatnonzero((np.cumsum(marginal) > TAIL) & (np.cumsum(marginal[::-1])[::-1] > TAIL))
-    first, last = int(inside[0]), int(inside[-1])
-    margin = max(1, (last - first + 1) // 20)
-    if last - first + 1 + 2 * margin > FULL * n:
-        return (float(low), float(high)), False
-    return (float(edges[max(0, first - margin)]), float(edges[min(n, last + 1 + margin)])), False
-
-
 def _first_box(reduced: ReducedModel) -> Box:
-    """Ends that the law cannot reach while R(ρ) ≤ E y² + τ², as |Ψ(z)| ≤ √R √U(z, z): then decay wins."""
+    """Ends that the law cannot reach while R(ρ) ≤ E y² + τ², as |Ψ(z)| ≤ √R √U(z, z): then decay wins.
+
+    Where features grow as fast as decay that says nothing, and the box is that of decay and noise alone.
+    """
     size = math.sqrt(float(reduced.weights @ np.square(reduced.targets)) + reduced.noise)
     k = len(reduced.coordinates)
     probes = np.random.default_rng(0).uniform(-1, 1, (PROBES, k))
@@ -113,16 +145,18 @@ def _first_box(reduced: ReducedModel) -> Box:
     probes = np.where(reduced.nonnegative, np.abs(probes), probes)
     out: Box = []
     for c, radius in enumerate(reduced.nonnegative):
-        reach = end = FIRST
+        end = FIRST
         if reduced.ridge > 0 and reduced.decays[c]:
             unit = math.sqrt(reduced.temperature / reduced.ridge)
-            reach = end = unit * (math.sqrt(reduced.volume[c] + 1) + 10)
-            for doubling in range(40):
-                square = np.square(reduced.features(probes * reach)) @ reduced.weights
-                if 0.5 * reduced.ridge * reach**2 <= 2 * size * math.sqrt(float(square.max())):
-                    end = 2 * reach
-                elif doubling >= LOOK_AHEAD and reach >= 4 * end:
-                    break
-                reach *= 2
+            end = unit * (math.sqrt(reduced.volume[c] + 1) + 10)
+            reach = [j for j in range(SCALES) if _pulls(reduced, probes, end * 2.0**j, size)]
+            if reach and reach[-1] < SCALES - 1:
+                end *= 2.0 ** (reach[-1] + 1)
         out.append((0.0 if radius else -end, end))
     return out
+
+
+def _pulls(reduced: ReducedModel, probes: FloatArray, reach: float, size: float) -> bool:
+    """Whether features can be stronger than decay at this distance."""
+    square = float((np.square(reduced.features(probes * reach)) @ reduced.weights).max())
+    return 0.5 * reduced.ridge * reach**2 <= 2 * size * math.sqrt(square)

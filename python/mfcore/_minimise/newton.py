@@ -82,7 +82,7 @@ def newton(where: Places, h: FloatArray | None, tolerance: float) -> Solution:
     while True:
         mean = mass @ where.features.values
         slope = mean - h
-        gap = 0.5 * slope @ slope
+        gap = 0.5 * float(slope @ slope)
         stalled = 0 if gap < 0.5 * smallest else stalled + 1
         smallest = min(gap, smallest)
         at_rounding = gap < 1e-15 * (1 + abs(value)) and stalled > 2
@@ -107,4 +107,8 @@ def _newton_step(where: Places, mass: FloatArray, mean: FloatArray, slope: Float
     deviation = (where.features.values[heavy] - mean) * np.sqrt(where.beta * mass[heavy])[:, None]
     curvature = deviation.T @ deviation
     curvature[np.diag_indices_from(curvature)] += 1
-    return np.asarray(linalg.cho_solve(linalg.cho_factor(curvature), slope))
+    try:
+        return np.asarray(linalg.cho_solve(linalg.cho_factor(curvature), slope))
+    except linalg.LinAlgError:  # entries beyond 1e16, next to which the identity is lost
+        values, vectors = linalg.eigh(curvature)
+        return np.asarray(vectors @ (vectors.T @ slope / np.maximum(values, 1.0)))
