@@ -154,6 +154,14 @@ class Grid:
             found.append(_core.DiffusionAxis(self.edges[c], rate=rate, volume=volume, watched=ends))
         return found
 
+    def still_log_volume(self, mass: FloatArray) -> float:
+        """Mean over `mass` of the log volume of its cell in the coordinates at rest."""
+        logs = np.zeros(())
+        for c in self.still:
+            e = self.edges[c]
+            logs = np.add.outer(logs, _core.log_cell_volume(e[:-1], e[1:], self.reduced.volume[c]))
+        return float((mass.sum(axis=self.moving) * logs).sum())
+
     def potential(self, threads: int = 0, *, split: bool = False) -> _core.GridPotential:
         """Features at the centres, compressed; `split`: coordinates at rest are an axis of their own."""
         reduced, decay = self.reduced, self.decay()
@@ -203,6 +211,8 @@ class Grid:
         """A quarter longer along coordinate `c` at its low (0) or high (1) side, in at most `most` cells."""
         edges = self.edges[c]
         if len(edges) - 1 + _quarter(edges) > most:
+            if len(edges) % 2 == 0:  # an odd number of cells: one more, so that all have a partner
+                edges = np.append(edges, 2 * edges[-1] - edges[-2])
             edges = _merged(edges)
         steps = np.arange(1, _quarter(edges) + 1)
         if side == 1:
@@ -216,12 +226,24 @@ class Grid:
         return replace(self, edges=tuple(edges if i == c else e for i, e in enumerate(self.edges)))
 
 
+    def trimmed(self, c: int, mass: FloatArray, least: float) -> Grid:
+        """Without cells at the ends of coordinate `c` that hold less than `least` together."""
+        along = mass.sum(axis=tuple(i for i in range(mass.ndim) if i != c))
+        low = 0 if self.has_wall(c) else int(np.searchsorted(np.cumsum(along), least)) // 4 * 4
+        high = len(along) - int(np.searchsorted(np.cumsum(along[::-1]), least))
+        edges = self.edges[c][low : high + 1]
+        return replace(self, edges=tuple(edges if i == c else e for i, e in enumerate(self.edges)))
+
+
 def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
     """Masses on another grid: what a cell holds is spread evenly over it. Exact where cells are merged."""
     for c, (a, b) in enumerate(zip(old.edges, new.edges, strict=True)):
         if a is not b and not np.array_equal(a, b):
             overlap = np.minimum.outer(b[1:], a[1:]) - np.maximum.outer(b[:-1], a[:-1])
             share = np.maximum(overlap, 0.0) / np.diff(a)
+            # What was outside of the new cells is in the outermost ones.
+            share[0, a[:-1] < b[0]] += 1 - share[:, a[:-1] < b[0]].sum(axis=0)
+            share[-1, a[1:] > b[-1]] += 1 - share[:, a[1:] > b[-1]].sum(axis=0)
             mass = np.moveaxis(np.tensordot(share, mass, (1, c)), 0, c)
     return np.ascontiguousarray(mass)
 
@@ -243,7 +265,8 @@ def centered_edges(centers: FloatArray) -> FloatArray:
 
 
 def _quarter(edges: FloatArray) -> int:
-    return max(2, (len(edges) - 1) // 4)
+    """About a quarter of the cells; a multiple of 4, so that grids of pairs of pairs stay aligned."""
+    return 4 * max(1, round((len(edges) - 1) / 16))
 
 
 def _merged(edges: FloatArray) -> FloatArray:
