@@ -225,7 +225,6 @@ class Grid:
             edges = np.append(new, edges)
         return replace(self, edges=tuple(edges if i == c else e for i, e in enumerate(self.edges)))
 
-
     def trimmed(self, c: int, mass: FloatArray, least: float) -> Grid:
         """Without cells at the ends of coordinate `c` that hold less than `least` together."""
         along = mass.sum(axis=tuple(i for i in range(mass.ndim) if i != c))
