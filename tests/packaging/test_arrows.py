@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 
 # C++ headers and sources, without suffix. Files of one row may use each other.
 CPP = [
-    "views errors",
+    "views errors aligned",
     "base/simd*",
     "run",
     "base/*",
