@@ -36,8 +36,8 @@ class SGD:
         schedule: ξ, a vectorised function of k·h giving h_k = h·ξ(k·h).
         replicas: Independent networks, run in parallel. Replica 0 is the run without replicas.
         precision: ``"float64"`` or ``"float32"``.
-        coupled: Draw Langevin noise number by number, as `mf.GD` and `mf.Particles` do, so that paths with the
-            same `rng` and step share their increments. Slower: the noise of blocks is the same in law only.
+        coupled: Draw Langevin noise number by number, as `mf.GD` and `mf.Particles` do, so that paths with
+            the same `rng` and step share their increments. Slower: the noise of blocks is equal in law only.
 
     Examples:
         >>> import mfcore as mf
@@ -119,8 +119,8 @@ class Particles:
     as rates that differ by orders of magnitude; they hold an (N·D)² matrix.
 
     At temperature > 0, ``"euler"`` (Euler–Maruyama, weak order 1) or ``"heun"`` (weak order 2: the noise is
-    additive; 1 on the sphere). The increments are those of `mf.GD`, and of `mf.SGD` with ``coupled=True``, with
-    the same `rng` and step.
+    additive; 1 on the sphere). The increments are those of `mf.GD`, and of `mf.SGD` with ``coupled=True``,
+    with the same `rng` and step.
 
     Args:
         neurons: N.
