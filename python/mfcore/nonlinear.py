@@ -38,8 +38,8 @@ class Nonlinear:
     In the field of the limit and without noise, directions are frozen and the reduced coordinates of each
     neuron follow the characteristics of the density, by Dormand–Prince steps or, given `step`, by Runge–Kutta
     steps of order 4. At temperature > 0 `step` is needed: Euler–Maruyama, with the increments of `mf.GD`,
-    ``mf.Particles(method="euler")`` and ``mf.SGD(coupled=True)`` with the same `rng` and step. In the field of
-    a network the scheme is the network's.
+    ``mf.Particles(method="euler")`` and ``mf.SGD(coupled=True)`` with the same `rng` and step. In the field
+    of a network the scheme is the network's.
 
     Args:
         neurons: N.
