@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,7 @@ def uniforms(
 def normals(
     seed: int, purpose: str | int, step: int, first: int, count: int, dtype: str = ...
 ) -> npt.NDArray[Any]: ...
+def chi_squares(seed: int, step: int, degrees: float, first: int, count: int) -> _Array: ...
 def signs(seed: int, purpose: str | int, step: int, first: int, count: int) -> _Array: ...
 def permutation(seed: int, purpose: str | int, step: int, n: int) -> npt.NDArray[np.int64]: ...
 
@@ -218,6 +219,25 @@ class Sgd:
 
 def run_sgd(runs: list[Sgd], target: int, threads: int = ..., seconds: float = ...) -> str: ...
 
+class AtomParams:
+    def __init__(
+        self,
+        *,
+        rates: list[float],
+        decays: list[bool],
+        nonnegative: list[bool],
+        volume: list[float],
+        ridge: float,
+    ) -> None: ...
+
+class Panels:
+    @overload
+    def __init__(self) -> None: ...
+    @overload
+    def __init__(
+        self, *, nodes: int, tail: list[float], weight: list[float], rtol: float, atol: float, at_wall: float
+    ) -> None: ...
+
 class System:
     @staticmethod
     def nodes(
@@ -229,6 +249,7 @@ class System:
         seed: int,
         samples: int,
         threads: int = ...,
+        masses: Sequence[float] | _Array = ...,
     ) -> System: ...
     @staticmethod
     def calling(
@@ -239,6 +260,29 @@ class System:
         rates: tuple[float, float, float],
         gradient: Callable[[_Array], _Array],
         threads: int = ...,
+    ) -> System: ...
+    @staticmethod
+    def atoms(
+        features: ReducedFeatures,
+        weights: list[float],
+        targets: list[float],
+        masses: list[float],
+        params: AtomParams,
+        panels: Panels = ...,
+        threads: int = ...,
+    ) -> System: ...
+    @staticmethod
+    def atoms_calling(
+        gradient: Callable[[_Array], _Array],
+        masses: list[float],
+        params: AtomParams,
+        panels: Panels = ...,
+    ) -> System: ...
+    @staticmethod
+    def function(
+        speed: Sequence[float] | _Array,
+        velocity: Callable[[_Array], _Array],
+        nonnegative: Sequence[bool] | npt.NDArray[np.bool_] = ...,
     ) -> System: ...
     @property
     def size(self) -> int: ...
@@ -268,7 +312,7 @@ class GridAxis:
 
 class GridStepper:
     def __init__(self, potential: GridPotential, axes: list[GridAxis], scheme: str) -> None: ...
-    def step(self, mass: _Array, dt: float) -> float: ...
+    def run(self, mass: _Array, dt: float, steps: int) -> tuple[int, float]: ...
     def bound(self, mass: _Array) -> float: ...
 
 class Flow:
@@ -286,7 +330,13 @@ class Flow:
     ) -> Flow: ...
     @staticmethod
     def dopri5(
-        system: System, start: _Array, *, rtol: float = ..., atol: float = ..., tolerance: float = ...
+        system: System,
+        start: _Array,
+        *,
+        rtol: float = ...,
+        atol: float = ...,
+        tolerance: float = ...,
+        first_step: float = ...,
     ) -> Flow: ...
     @staticmethod
     def finite_volume(
@@ -311,6 +361,9 @@ class Flow:
     def steps(self) -> int: ...
     @property
     def rejected(self) -> int: ...
+    @property
+    def drift(self) -> float: ...
+    def refused(self) -> _Array: ...
     @property
     def evaluations(self) -> int: ...
     def theta(self) -> _Array: ...

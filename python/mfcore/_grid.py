@@ -15,7 +15,7 @@ import numpy as np
 from . import _core
 from ._check import FloatArray
 from ._fibres import NotSeparableError
-from ._grid_factors import COMPRESSION, in_order, orthonormal, tucker
+from ._grid_factors import COMPRESSION, in_order, on_cells, orthonormal, tucker
 from ._separable import Separable
 from .reduce import ReducedModel
 
@@ -167,8 +167,8 @@ class Grid:
         root = np.sqrt(reduced.weights)
         if self.features is not None:
             parts = [self.features.basis(c, self.centers[c]) for c in range(len(self.edges))]
-            first, second, core = in_order(parts, self.features.core, self.order)
-            nodes = self.features.nodes
+            factors = in_order(parts, self.features.core, self.order)
+            first, second, core, nodes = on_cells(*factors, self.features.nodes)
         elif len(self.moving) == 1 and not (split and len(self.edges[self.moving[0]]) - 1 < self.size):
             basis, coefficients, _ = _core.compress(self._table() * root, COMPRESSION)
             turn, nodes = orthonormal(coefficients)

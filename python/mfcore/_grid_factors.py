@@ -33,6 +33,17 @@ def in_order(
     return first, last, np.ascontiguousarray(core.reshape(-1, rank))
 
 
+def on_cells(
+    first: FloatArray, second: FloatArray, core: FloatArray, nodes: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The same table with fewer functions: what the box needs between the centres of cells, they do not."""
+    (q1, r1), (q2, r2) = np.linalg.qr(first), np.linalg.qr(second)
+    rank = core.shape[1]
+    table = np.einsum("ia,jb,abk->ijk", r1, r2, core.reshape(len(r1.T), len(r2.T), rank), optimize=True)
+    own1, own2, core, turn = tucker(table.reshape(-1, rank), len(r2))
+    return q1 @ own1, q2 @ own2, core, turn @ nodes
+
+
 def tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Factors of the two axes, core and nodes of a full table, axis by axis."""
     q = table.shape[1]
@@ -46,7 +57,7 @@ def tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatA
 
 
 def _cut(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns and coefficients, no entry off by more than a third of the tolerance."""
+    """Orthonormal columns and coefficients, off by a third of the tolerance in the spectral norm."""
     u, sizes, v = np.linalg.svd(table, full_matrices=False)
-    rank = max(1, int((sizes > COMPRESSION / 3 * np.abs(table).max()).sum()))
+    rank = max(1, int((sizes > COMPRESSION / 3 * sizes[0]).sum()))
     return np.ascontiguousarray(u[:, :rank]), sizes[:rank, None] * v[:rank]

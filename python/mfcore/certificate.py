@@ -14,7 +14,7 @@ from ._check import FloatArray
 from ._minimise.boxes import as_box, moving
 from ._minimise.newton import places
 from ._minimise.search import decay, landscape, potential
-from ._project import reduced_rows
+from ._project import Coordinates
 from .functions import AnyModel, MeasureLike, risk
 from .gibbs import dual_bound
 from .measure import Density, as_measure
@@ -109,7 +109,7 @@ def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
     reduced = model.reduce()
     assert model.row is not None  # neurons: see reduction_for
     rows, weights = as_measure(measure, "measure", model.row)
-    points = reduced_rows(model.network, model.data, reduced.coordinates, rows)
+    points = Coordinates(model.network, model.data, reduced.coordinates).of(rows)
     own = risk(model, measure)
     if model.temperature > 0:
         return _dual(reduced, points, weights, own)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mfcore._project import reduced_rows
+from mfcore._project import Coordinates
 
 STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 ISOTROPIC = mf.Model(mf.data.IsotropicGaussians(40, 0.4), mf.Network(STEP))
@@ -87,15 +87,15 @@ def test_rows_are_projected_on_the_coordinates_of_every_reduction():
     rows = rng.normal(size=(4, 3))
     along = rows @ linear.w
     across = np.linalg.norm(rows - np.outer(along, linear.w), axis=1)
-    got = reduced_rows(plain, linear, ("s1", "r"), rows)
+    got = Coordinates(plain, linear, ("s1", "r")).of(rows)
     np.testing.assert_allclose(got, np.column_stack([along, across]), rtol=1e-12)
     parts = mf.data.AnisotropicGaussians(24, 0.4, s0=12)
     theta = rng.normal(size=(4, 26))
     norms = [np.linalg.norm(theta[:, 2:14], axis=1), np.linalg.norm(theta[:, 14:], axis=1)]
-    got = reduced_rows(full, parts, ("a", "b", "r1", "r2"), theta)
+    got = Coordinates(full, parts, ("a", "b", "r1", "r2")).of(theta)
     np.testing.assert_allclose(got, np.column_stack([theta[:, :2], *norms]), rtol=1e-12)
     small = mf.data.Dataset(np.eye(2), np.ones(2))
-    np.testing.assert_array_equal(reduced_rows(plain, small, ("w1", "w2"), rows[:, :2]), rows[:, :2])
+    np.testing.assert_array_equal(Coordinates(plain, small, ("w1", "w2")).of(rows[:, :2]), rows[:, :2])
 
 
 def test_trained_neurons_are_near_the_optimum_and_the_certificate_says_how_near():
