@@ -18,6 +18,7 @@ from ._check import FloatArray
 # Terms of a panel's polynomial. With 14 the features of kinked activations at d = 320 need twice as many
 # samples in all for 1e-12, with 24 no fewer.
 TERMS = 18
+NARROWEST = 2.0**-40  # panel, as a part of all: narrower than any kink needs
 OVERSAMPLING = 1.25  # places per function
 CHUNK = 4_000_000  # entries of features taken together
 SKETCH = 256  # rows of the first random sketch of a large matrix
@@ -62,7 +63,8 @@ class Sampler:
         """Coordinates in the basis, shape (n, combinations)."""
         self._afford(len(z))
         chunk = max(1, CHUNK // self.nodes.shape[1])
-        parts = [self._coordinates(self.raw(z[i : i + chunk])) for i in range(0, len(z), chunk)]
+        parts = [np.empty((0, len(self.nodes)))]
+        parts += [self._coordinates(self.raw(z[i : i + chunk])) for i in range(0, len(z), chunk)]
         return np.vstack([wider(part, len(self.nodes)) for part in parts])
 
     def _afford(self, count: int) -> None:
@@ -73,7 +75,7 @@ class Sampler:
         coordinates = values @ self.nodes.T
         rest = values - coordinates @ self.nodes
         allowed = self.tolerance * self.largest
-        if np.abs(rest).max() <= allowed:
+        if len(self.nodes) and np.abs(rest).max() <= allowed:
             return np.asarray(coordinates)
         new = row_space(rest, allowed, self.most_nodes)
         if len(self.nodes) + len(new) > self.most_nodes:
@@ -96,6 +98,7 @@ class Fibres:
     def __init__(self, c: int, edges: FloatArray, most: int) -> None:
         self.c, self.most = c, most
         self.panels = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+        self.narrowest = NARROWEST * (edges[-1] - edges[0])
         self.lines = np.empty((0, 0))
         self.values: list[FloatArray] = []  # of each panel: (TERMS, lines, combinations)
 
@@ -119,14 +122,16 @@ class Fibres:
         while any(pending):
             # Two coefficients, one of an even and one of an odd polynomial: what follows is smaller.
             bad = [
-                new and float(np.abs(_SERIES[-2:] @ _flat(values)).max()) > tolerance * sample.largest
+                new
+                and float(np.abs(_SERIES[-2:] @ _flat(values)).max(initial=0.0)) > tolerance * sample.largest
                 for new, values in zip(pending, unchecked, strict=True)
             ]
             halves = [
                 half for panel, b in zip(self.panels, bad, strict=True) if b for half in _halves(*panel)
             ]
-            if len(self.panels) + len(halves) // 2 > self.most:
-                raise NotSeparableError(f"more than {self.most} panels in coordinate {self.c}")
+            narrowest = min((high - low for low, high in halves), default=math.inf)
+            if len(self.panels) + len(halves) // 2 > self.most or narrowest < self.narrowest:
+                raise NotSeparableError(f"too many or too narrow panels in coordinate {self.c}")
             found = iter(self._sampled(sample, halves, self.lines) if halves else [])
             panels: list[tuple[float, float]] = []
             values: list[FloatArray] = []
@@ -155,7 +160,7 @@ class Fibres:
         """
         rank = functions.shape[1]
         series, edges = self.series(functions), self.edges
-        there = _values(edges, series, old)
+        there = panel_values(edges, series, old)
         while len(old) < min(math.ceil(OVERSAMPLING * rank), len(functions)):
             # Pivots in the metric of what the places so far determine: first what they leave open.
             metric = np.asarray(np.linalg.qr(np.vstack([there, 1e-6 * np.eye(rank)]), mode="r"))
@@ -191,6 +196,8 @@ def row_space(matrix: FloatArray, tolerance: float, most: int | None = None) -> 
     If more than `most` are needed: at least that many, but perhaps too few.
     """
     rows, columns = matrix.shape
+    if not matrix.any():
+        return np.eye(1, columns)
     sketch = SKETCH
     while True:
         # A random combination of rows spans what they span: enough of them for the rank, and a few more.
@@ -231,7 +238,7 @@ def _smallest_rank(
     return high
 
 
-def _values(edges: FloatArray, series: FloatArray, z: FloatArray) -> FloatArray:
+def panel_values(edges: FloatArray, series: FloatArray, z: FloatArray) -> FloatArray:
     """Functions given by their series on panels, at points."""
     panel = np.clip(np.searchsorted(edges, z, side="right") - 1, 0, len(series) - 1)
     low, high = edges[panel], edges[panel + 1]

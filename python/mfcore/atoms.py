@@ -36,8 +36,8 @@ class Atoms:
         start: Atoms to start from, in place of ρ₀; masses may be 0.
         rtol: Relative error per step of ``"dopri5"``.
         atol: Absolute error per step.
-        method: ``"dopri5"`` chooses its steps; ``"euler"``, ``"heun"`` and ``"rk4"`` have a fixed `step`. With
-            noise ``"euler"`` (weak order 1) or ``"heun"`` (weak order 2).
+        method: ``"dopri5"`` chooses its steps; ``"euler"``, ``"heun"`` and ``"rk4"`` have a fixed `step`.
+            With noise ``"euler"`` (weak order 1) or ``"heun"`` (weak order 2).
         step: Step size h of schemes with fixed steps; the clock is t = k·h.
         tolerance: Stop when the root mean square of ∇Ψ_λ over ρ is below it.
 
