@@ -65,7 +65,7 @@ class AtomRung:
             points = initial.sample(count, np.random.default_rng(self._seed))
             return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), None
         line = curve(initial)
-        if line is not None and count >= LEAST and method.step is None:
+        if line is not None and count >= LEAST and method.method == "dopri5":
             root = np.sqrt(reduced.weights)
             self._most = count // NODES
             self._mesh = start_mesh(

@@ -12,6 +12,7 @@ from .._check import FloatArray
 from .._panels import NODES, TAIL, Mesh, refined, tails
 from .._separable import NotSeparableError, Separable
 from ..reduce import ReducedModel
+from .stiff import KINDS, ImplicitFlow
 
 if TYPE_CHECKING:
     from ..atoms import Atoms
@@ -123,7 +124,7 @@ class Carried:
         self.flow = self._begin(np.zeros((len(self.weights), len(self._walls))), 0.0)
         self.flow.restore(state["numbers"].tolist(), state["vectors"])
 
-    def _begin(self, points: FloatArray, first_step: float) -> _core.Flow:
+    def _begin(self, points: FloatArray, first_step: float) -> _core.Flow | ImplicitFlow:
         """A flow of these atoms."""
         method, reduced = self._method, self._reduced
         panels = _core.Panels()
@@ -137,6 +138,17 @@ class Carried:
                 at_wall=_WALL,
             )
         system, start = self._system(panels), points.ravel()
+        if method.method in KINDS:
+            return ImplicitFlow(
+                system,
+                start,
+                method.method,
+                rtol=method.rtol,
+                atol=method.atol,
+                tolerance=self._tolerance,
+                weights=self.weights,
+                walls=reduced.nonnegative,
+            )
         if method.step is None:
             return _core.Flow.dopri5(
                 system,
@@ -238,7 +250,7 @@ class Carried:
     def _is_dear(self, atoms: int) -> bool:
         """Whether to look for separable features: decided by the problem, never by the clock."""
         features = self._reduced._compiled
-        if features is None or features.coordinates != 2 or self._method.step is not None:
+        if features is None or features.coordinates != 2 or self._method.method != "dopri5":
             return False
         return atoms * features.nanoseconds >= _DEAR
 

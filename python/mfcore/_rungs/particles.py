@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +16,16 @@ from ..model import Model
 from ..reduce import ReducedModel
 from .sgd import start_of
 
+if TYPE_CHECKING:
+    from .stiff import ImplicitFlow
+
+    Integrator = _core.Flow | ImplicitFlow
+
 _HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
 
 
 class FlowRung:
-    """N neurons moved by an explicit scheme of the core, with fixed or adaptive steps."""
+    """N neurons moved by a scheme of the core, or an implicit solver."""
 
     reduced: ReducedModel | None = None
 
@@ -31,7 +36,7 @@ class FlowRung:
         expectation: Expectation | None,
         seed: int,
         threads: int,
-        begin: Callable[[_core.System, FloatArray], _core.Flow],
+        begin: Callable[[_core.System, FloatArray], Integrator],
         tolerance: float | None,
     ) -> None:
         start = start_of(model, neurons, seed)
@@ -79,9 +84,11 @@ class FlowRung:
 
 
 def message_of(
-    end: str, flow: _core.Flow, tolerance: float | None = None, *, since: float = 0.0, done: int = 0
+    end: str, flow: Integrator, tolerance: float | None = None, *, since: float = 0.0, done: int = 0
 ) -> str:
     """One sentence on a flow that ended by itself; it began at time `since` after `done` steps."""
+    if end == "diverged" and not isinstance(flow, _core.Flow):
+        return flow.failure
     t, h, steps = since + flow.t, flow.step_size, done + flow.steps
     if end == "stationary":
         return f"stationary: the root mean square of the gradient fell below {tolerance:g} at t = {t:g}"
