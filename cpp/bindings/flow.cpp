@@ -147,10 +147,11 @@ StepParams step_params(double ridge, double temperature, const RateTuple& rates,
 
 void bind_flow(py::module_& m) {
     py::class_<AtomParams>(m, "AtomParams", "What holds for the coordinates of atoms.")
-        .def(py::init<std::vector<double>, std::vector<bool>, std::vector<bool>, std::vector<double>,
-                      double>(),
+        .def(py::init<std::vector<double>, std::vector<bool>, std::vector<bool>, std::vector<double>, double,
+                      std::vector<double>, std::vector<double>>(),
              py::kw_only(), py::arg("rates"), py::arg("decays"), py::arg("nonnegative"), py::arg("volume"),
-             py::arg("ridge"));
+             py::arg("ridge"), py::arg("low") = std::vector<double>{},
+             py::arg("high") = std::vector<double>{});
     py::class_<Panels>(m, "Panels", "Atoms at Gauss-Legendre nodes, with how well they must be resolved.")
         .def(py::init<>())
         .def(py::init<Index, std::vector<double>, std::vector<double>, double, double, double>(),
@@ -194,6 +195,14 @@ void bind_flow(py::module_& m) {
             },
             py::arg("features"), py::arg("weights"), py::arg("targets"), py::arg("masses"), py::arg("params"),
             py::arg("panels") = Panels{}, py::arg("threads") = 0)
+        .def_static(
+            "atoms_separable",
+            [](const std::shared_ptr<const SeparableFeatures>& features, const std::vector<double>& masses,
+               const AtomParams& params, const Panels& panels, int threads) {
+                return atom_system(masses, params, separable_gradient(features, masses, threads), panels);
+            },
+            py::arg("features"), py::arg("masses"), py::arg("params"), py::arg("panels") = Panels{},
+            py::arg("threads") = 0)
         .def_static(
             "atoms_calling",
             [](py::function gradient, const std::vector<double>& masses, const AtomParams& params,

@@ -76,6 +76,7 @@ void bind_reduction(py::module_& m) {
              "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a)
         .def_property_readonly("coordinates", &ReducedFeatures::coordinates)
         .def_property_readonly("size", &ReducedFeatures::size)
+        .def_property_readonly("nanoseconds", &ReducedFeatures::nanoseconds)
         .def(
             "features",
             [](const ReducedFeatures& f, const In& z, int threads) {

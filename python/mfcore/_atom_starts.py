@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ._blocks import Chi, Point, Scalar, SpherePoint
 from ._check import FloatArray
 from ._node_rules import pruned
 from ._panels import Curve
-from ._reduced_init import Chi, Point, ReducedInit, Scalar, SpherePoint
+from ._reduced_init import ReducedInit
 from ._scalar import Constant, Normal, Uniform
 
 Atoms = tuple[FloatArray, FloatArray]  # points (n, k) and masses
@@ -24,7 +25,7 @@ FEW = 8  # Gauss nodes per coordinate: with fewer, points that fill space are be
 
 
 def freedom(initial: Any) -> int:
-    """How many independent numbers a point drawn from the law is made of; for a law by hand one per column."""
+    """How many independent numbers a point of the law is made of; one per column for a law made by hand."""
     if isinstance(initial, ReducedInit):
         return sum(_block_freedom(block) for block in initial._blocks)
     return int(np.asarray(initial.quadrature(1)[0]).shape[1])
@@ -126,9 +127,9 @@ def _from_uniform(block: Any, u: FloatArray) -> FloatArray:
     if isinstance(block, Point):
         return np.tile(np.array(block.values), (len(u), 1))
     if isinstance(block, Scalar):
-        return block.law.quantile(u)
+        return np.asarray(block.law.quantile(u))
     if isinstance(block, Chi):
-        return block.scale * _chi_quantile(block.d, u)
+        return np.asarray(block.scale * _chi_quantile(block.d, u))
     p = block.directions
     parts = [special.ndtri(u[:, :p]), *(_chi_quantile(d, u[:, [p + j]]) for j, d in enumerate(block.dims))]
     rows = reduce(lambda a, b: np.concatenate([a, b], axis=1), parts)
@@ -136,4 +137,4 @@ def _from_uniform(block: Any, u: FloatArray) -> FloatArray:
 
 
 def _chi_quantile(d: float, u: FloatArray) -> FloatArray:
-    return np.sqrt(2 * special.gammaincinv(d / 2, u))
+    return np.asarray(np.sqrt(2 * special.gammaincinv(d / 2, u)))

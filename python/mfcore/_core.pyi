@@ -130,6 +130,8 @@ class ReducedFeatures:
     def size(self) -> int: ...
     def features(self, z: _Array, threads: int = ...) -> _Array: ...
     def gradients(self, z: _Array, threads: int = ...) -> _Array: ...
+    @property
+    def nanoseconds(self) -> int: ...
 
 class SeparableFeatures:
     def __init__(
@@ -228,6 +230,8 @@ class AtomParams:
         nonnegative: list[bool],
         volume: list[float],
         ridge: float,
+        low: list[float] = ...,
+        high: list[float] = ...,
     ) -> None: ...
 
 class Panels:
@@ -266,6 +270,14 @@ class System:
         features: ReducedFeatures,
         weights: list[float],
         targets: list[float],
+        masses: list[float],
+        params: AtomParams,
+        panels: Panels = ...,
+        threads: int = ...,
+    ) -> System: ...
+    @staticmethod
+    def atoms_separable(
+        features: SeparableFeatures,
         masses: list[float],
         params: AtomParams,
         panels: Panels = ...,

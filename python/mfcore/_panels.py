@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -99,7 +100,7 @@ def _legendre_matrices() -> tuple[FloatArray, FloatArray, FloatArray]:
         local = np.array([2 * at + (1 if half == 0 else -1)])
         row = legendre.legvander(local, NODES - 1) @ coefficients
         back[j, half * NODES : (half + 1) * NODES] = row[0]
-    return coefficients[-2:], to_halves, back
+    return np.asarray(coefficients[-2:]), np.asarray(to_halves), back
 
 
 _RULE = legendre.leggauss(NODES)
@@ -150,32 +151,21 @@ def doubled(mesh: Mesh, z: FloatArray) -> tuple[Mesh, FloatArray]:
 
 
 def refined(
-    mesh: Mesh, z: FloatArray, rough: np.ndarray, mergeable: Callable[[FloatArray, FloatArray], np.ndarray],
-    coarsest: Mesh, most: int,
-) -> tuple[Mesh, FloatArray]:  # fmt: skip
+    mesh: Mesh, z: FloatArray, rough: np.ndarray, missed: FloatArray, coarsest: Mesh, most: int
+) -> tuple[Mesh, FloatArray]:
     """Halve the panels `rough`, and unite halves that are as good as one panel, not below `coarsest`.
 
-    `mergeable(missed, pairs)` says of pairs of panels, shape (pairs, 2), whether one panel would do that
-    misses their atoms by so much, shape (pairs, 2·NODES, k).
+    `missed` is by how much one panel may miss the atoms of its halves, shape (panels, k).
     """
     z = z.reshape(len(mesh), NODES, -1)
-    present = {key: p for p, key in enumerate(zip(mesh.level, mesh.index, strict=True))}
-    least = set(zip(coarsest.level, coarsest.index, strict=True))
-    pairs = [
-        (p, present[level, i + 1])
-        for (level, i), p in present.items()
-        if i % 2 == 0 and level > 0 and (level, i) not in least and (level, i + 1) not in least
-        and (level, i + 1) in present
-    ]  # fmt: skip
     united: dict[int, FloatArray] = {}
-    if pairs:
-        both = np.stack([np.concatenate([z[p], z[q]]) for p, q in pairs])
+    pairs = np.array([p for p in _first_halves(mesh, coarsest) if not (rough[p] or rough[p + 1])], dtype=int)
+    if len(pairs):
+        both = np.concatenate([z[pairs], z[pairs + 1]], axis=1)
         parents = np.einsum("ji,pic->pjc", _TO_PARENT, both)
-        missed = _halves(parents.reshape(-1, z.shape[2])).reshape(both.shape) - both
-        good = mergeable(missed, np.array(pairs))
-        for (p, q), parent, fine in zip(pairs, parents, good, strict=True):
-            if fine and not (rough[p] or rough[q]):
-                united[p] = parent
+        error = np.abs(_halves(parents.reshape(-1, z.shape[2])).reshape(both.shape) - both).max(axis=1)
+        fine = (error <= np.minimum(missed[pairs], missed[pairs + 1])).all(axis=1)
+        united = {int(p): parent for p, parent in zip(pairs[fine], parents[fine], strict=True)}
     level: list[int] = []
     index: list[int] = []
     atoms: list[FloatArray] = []
@@ -195,6 +185,17 @@ def refined(
         else:
             level, index, atoms = [*level, j], [*index, i], [*atoms, z[p]]
     return Mesh(mesh.curve, tuple(level), tuple(index)), np.concatenate(atoms)
+
+
+def _first_halves(mesh: Mesh, coarsest: Mesh) -> list[int]:
+    """Panels that are, with the next one, the halves of a panel which `coarsest` has not halved."""
+    names = list(zip(mesh.level, mesh.index, strict=True))
+    least = set(zip(coarsest.level, coarsest.index, strict=True))
+    return [
+        p
+        for p, ((level, i), following) in enumerate(pairwise(names))
+        if i % 2 == 0 and following == (level, i + 1) and not {(level, i), following} & least
+    ]
 
 
 def _halves(z: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import Any
 from . import _check
 from ._registry import configurable
 from ._rungs.atoms import AtomRung
+from ._rungs.stiff import KINDS
 from .measure import Cloud
 from .model import Model
 from .reduce import ReducedModel
@@ -34,10 +35,13 @@ class Atoms:
     Args:
         count: Most atoms; default 1024, 4096 in more than two random coordinates, 10 000 with noise.
         start: Atoms to start from, in place of ρ₀; masses may be 0.
-        rtol: Relative error per step of ``"dopri5"``.
+        rtol: Relative error per step of schemes that choose their steps.
         atol: Absolute error per step.
-        method: ``"dopri5"`` chooses its steps; ``"euler"``, ``"heun"`` and ``"rk4"`` have a fixed `step`. With
-            noise ``"euler"`` (weak order 1) or ``"heun"`` (weak order 2).
+        method: ``"dopri5"`` chooses its steps; ``"euler"``, ``"heun"`` and ``"rk4"`` have a fixed `step`.
+            With noise ``"euler"`` (weak order 1) or ``"heun"`` (weak order 2). ``"lsoda"``, ``"bdf"`` and
+            ``"radau"`` are SciPy's solvers for stiff problems, such as rates that differ by orders of
+            magnitude; they hold a matrix of the size of the state squared, and `Trajectory.error` does not
+            know their steps.
         step: Step size h of schemes with fixed steps; the clock is t = k·h.
         tolerance: Stop when the root mean square of ∇Ψ_λ over ρ is below it.
 
@@ -79,7 +83,7 @@ class Atoms:
             _check.instance(start, "start", Cloud, "an mf.Cloud(points, weights)")
         if count is not None and start is not None:
             raise ValueError(f"count must be left out with start, got {count!r}")
-        _check.choice(method, "method", ("dopri5", *_FIXED))
+        _check.choice(method, "method", ("dopri5", *_FIXED, *KINDS))
         if method in _FIXED and step is None:
             raise ValueError(f"step must be given with method={method!r}")
         if method not in _FIXED and step is not None:

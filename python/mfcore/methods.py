@@ -11,7 +11,7 @@ from ._registry import configurable
 from ._rungs.particles import FlowRung
 from ._rungs.reduced import model_of
 from ._rungs.sgd import SgdRung
-from ._rungs.stiff import StiffRung
+from ._rungs.stiff import KINDS, ImplicitFlow
 from .expectation import Expectation
 from .model import Model
 from .reduce import ReducedModel
@@ -156,7 +156,7 @@ class Particles:
     tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        _check.choice(self.method, "method", ("dopri5", *_FIXED, *_STIFF))
+        _check.choice(self.method, "method", ("dopri5", *_FIXED, *KINDS))
         for name in ("rtol", "atol"):
             object.__setattr__(self, name, _check.number(getattr(self, name), name, above=0))
         if self.method in _FIXED:
@@ -169,26 +169,26 @@ class Particles:
             )
         _check_population(self)
 
-    def start(
-        self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0
-    ) -> FlowRung | StiffRung:
+    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         full = model_of(model)
         if self.step is not None:
             return _fixed(self, self.method, self.step, full, seed, threads, followers)
         _check_noise(self, self.method, full)
-        if self.method in _STIFF:
-            return StiffRung(self, full, seed, threads, followers)
+        stop = self.tolerance or 0.0
+        unit = slice(full.network.row(0), None) if full.network.sphere else None
 
-        def begin(system: _core.System, start: FloatArray) -> _core.Flow:
-            stop = self.tolerance or 0.0
+        def begin(system: _core.System, start: FloatArray) -> _core.Flow | ImplicitFlow:
+            if self.method in KINDS:
+                return ImplicitFlow(
+                    system, start, self.method, rtol=self.rtol, atol=self.atol, tolerance=stop, unit=unit
+                )
             return _core.Flow.dopri5(system, start, rtol=self.rtol, atol=self.atol, tolerance=stop)
 
         return FlowRung(full, self.neurons, self.expectation, seed, threads, begin, self.tolerance, followers)
 
 
 _FIXED = ("euler", "heun", "rk4")
-_STIFF = ("lsoda", "bdf", "radau")
 
 
 def _fixed(

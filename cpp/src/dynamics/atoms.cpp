@@ -107,7 +107,7 @@ private:
 /// The last coefficients of every panel against what is tolerated.
 bool resolved(const Panels& panels, const std::vector<bool>& walls, const double* z, Index columns) {
     const Index n = panels.nodes;
-    const auto orders = static_cast<Index>(panels.tail.size()) / n;
+    const Index orders = n > 0 ? static_cast<Index>(panels.tail.size()) / n : 0;
     const auto at = [&](Index i, Index c) {
         return walls[static_cast<std::size_t>(c)] ? std::max(z[i * columns + c], 0.0) : z[i * columns + c];
     };
@@ -134,6 +134,17 @@ bool resolved(const Panels& panels, const std::vector<bool>& walls, const double
     return true;
 }
 
+bool inside(const AtomParams& params, const double* y, Index size) {
+    const auto columns = static_cast<Index>(params.low.size());
+    for (Index c = 0; c < columns; ++c) {
+        const auto column = static_cast<std::size_t>(c);
+        const double low = params.nonnegative[column] ? -INFINITY : params.low[column];
+        for (Index i = c; i < size; i += columns)
+            if (y[i] < low || y[i] > params.high[column]) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 PointFeatures point_features(std::shared_ptr<const ReducedFeatures> features) {
@@ -151,6 +162,25 @@ Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<doubl
     return [work](ConstMat z, Mat gradient) { return (*work)(z, gradient); };
 }
 
+Gradient separable_gradient(std::shared_ptr<const SeparableFeatures> features, std::vector<double> masses,
+                            int threads) {
+    struct Work {
+        std::vector<double> masses, moments, coefficients;
+    };
+    const auto size = static_cast<std::size_t>(features->size());
+    const auto work =
+        std::make_shared<Work>(Work{std::move(masses), std::vector<double>(size), std::vector<double>(size)});
+    return [=](ConstMat z, Mat gradient) {
+        if (features->moments(z, work->masses.data(), work->moments.data(), threads) > 0) {
+            std::fill_n(gradient.data, gradient.rows * gradient.cols, NAN);
+            return true;
+        }
+        features->residual(work->moments.data(), work->coefficients.data(), threads);
+        features->potential(work->coefficients.data(), z, nullptr, gradient.data, nullptr, threads);
+        return true;
+    };
+}
+
 System atom_system(std::vector<double> masses, const AtomParams& params, Gradient gradient, Panels panels) {
     const auto atoms = static_cast<Index>(masses.size());
     const auto columns = static_cast<Index>(params.rates.size());
@@ -158,6 +188,9 @@ System atom_system(std::vector<double> masses, const AtomParams& params, Gradien
     require(columns > 0, "rates", "must not be empty", columns);
     for (const std::size_t size : {params.decays.size(), params.nonnegative.size(), params.volume.size()})
         require(size == params.rates.size(), "rates", "must be one for each coordinate", columns);
+    for (const std::size_t size : {params.low.size(), params.high.size()})
+        require(size == 0 || size == params.rates.size(), "low, high", "must be one for each coordinate",
+                size);
     require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
     require(panels.weight.empty() || static_cast<Index>(panels.weight.size()) * panels.nodes == atoms,
             "panels", "must hold all atoms", panels.weight.size());
@@ -182,9 +215,9 @@ System atom_system(std::vector<double> masses, const AtomParams& params, Gradien
         }
         return true;
     };
-    if (!panels.weight.empty())
-        system.resolved = [panels = std::move(panels), walls = params.nonnegative, columns](const double* y) {
-            return resolved(panels, walls, y, columns);
+    if (!panels.weight.empty() || !params.low.empty())
+        system.resolved = [=, panels = std::move(panels)](const double* y) {
+            return inside(params, y, atoms * columns) && resolved(panels, params.nonnegative, y, columns);
         };
     return system;
 }

@@ -7,7 +7,7 @@ is they who are looked at, and the N are the auxiliary network of `mf.Nonlinear`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,12 +21,17 @@ from ..model import Model
 from ..reduce import ReducedModel
 from .sgd import start_of
 
+if TYPE_CHECKING:
+    from .stiff import ImplicitFlow
+
+    Integrator = _core.Flow | ImplicitFlow
+
 _HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
 DRIVER = 2**63  # number of the seed that drivers of nonlinear dynamics start from
 
 
 class FlowRung:
-    """N neurons moved by an explicit scheme of the core, with fixed or adaptive steps."""
+    """N neurons moved by a scheme of the core, or an implicit solver."""
 
     reduced: ReducedModel | None = None
 
@@ -37,7 +42,7 @@ class FlowRung:
         expectation: Expectation | None,
         seed: int,
         threads: int,
-        begin: Callable[[_core.System, FloatArray], _core.Flow],
+        begin: Callable[[_core.System, FloatArray], Integrator],
         tolerance: float | None,
         followers: int = 0,
     ) -> None:
@@ -91,7 +96,7 @@ _REMEDY = "Try method='lsoda', or fixed steps such as method='rk4', step=…"
 
 def message_of(
     end: str,
-    flow: _core.Flow,
+    flow: Integrator,
     tolerance: float | None = None,
     *,
     since: float = 0.0,
@@ -99,6 +104,8 @@ def message_of(
     remedy: str = _REMEDY,
 ) -> str:
     """One sentence on a flow that ended by itself; it began at time `since` after `done` steps."""
+    if end == "diverged" and not isinstance(flow, _core.Flow):
+        return flow.failure
     t, h, steps = since + flow.t, flow.step_size, done + flow.steps
     if end == "stationary":
         return f"stationary: the root mean square of the gradient fell below {tolerance:g} at t = {t:g}"

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from .. import _core
 from .._check import FloatArray
-from ..model import Model
-from ..reduce import ReducedModel
-from .particles import population, system_of
-
-if TYPE_CHECKING:
-    from ..methods import Particles
 
 # The solvers' own memory cannot be copied, so they start afresh after so many steps, at a state that can be
 # stored; `restore` does again what they did since.
 _RESTART = 500
+
+KINDS = {"lsoda": "LSODA", "bdf": "BDF", "radau": "Radau"}
 
 
 class _Point(NamedTuple):
@@ -34,20 +32,49 @@ class _Point(NamedTuple):
     steps: int
 
 
-class StiffRung:
-    """N neurons moved by `scipy.integrate.LSODA`, `BDF` or `Radau`."""
+class ImplicitFlow:
+    """A run in progress by `scipy.integrate.LSODA`, `BDF` or `Radau`, used as `_core.Flow` is.
 
-    reduced: ReducedModel | None = None
+    Args:
+        system: Whose velocity is integrated.
+        start: The state at t = 0.
+        kind: Of `KINDS`.
+        rtol: Relative error per step.
+        atol: Absolute error per step.
+        tolerance: Stop where the root mean square of the gradient is below it; 0: never.
+        weights: Of the rows in that mean, of sum 1; None: equal ones.
+        walls: Columns whose entries are >= 0.
+        unit: Columns of a row that are a point of the unit sphere, if any are.
+    """
 
-    def __init__(self, method: Particles, model: Model, seed: int, threads: int, followers: int = 0) -> None:
-        start = population(model, method.neurons, followers, seed)
-        self._method, self._shape, self._rows = method, start.shape, followers or method.neurons
-        self._w = slice(model.network.row(0), None) if model.network.sphere else None
-        self._system = system_of(model, method.neurons, method.expectation, threads, followers)
-        self._speed = np.tile(self._system.speed, len(start))
+    rejected, drift, failure = 0, 0.0, ""
+
+    def __init__(
+        self,
+        system: _core.System,
+        start: FloatArray,
+        kind: str,
+        *,
+        rtol: float,
+        atol: float,
+        tolerance: float = 0.0,
+        weights: FloatArray | None = None,
+        walls: Sequence[bool] = (),
+        unit: slice | None = None,
+    ) -> None:
+        self._system, self._kind, self._rtol, self._atol = system, kind, rtol, atol
+        self._tolerance, self._unit = tolerance, unit
+        speed = np.array(system.speed)
+        rows = system.size // len(speed)
+        share = np.full(rows, 1 / rows) if weights is None else weights
+        self._moving = np.tile(speed > 0, rows)
+        self._speed = np.tile(speed, rows)[self._moving]
+        self._shares = np.repeat(share, len(speed))[self._moving] / max(int((speed > 0).sum()), 1)
+        self._walls: npt.NDArray[np.bool_] = np.resize(np.array(walls or [False]), system.size)
+        self._columns = len(speed)
         self._point = _Point(0.0, start.ravel(), 0, 0.0, start.ravel(), None, 0)
         self._solver: Any = None
-        self._shown, self._status, self._message, self._evaluations = 0.0, "running", "", 0
+        self._shown, self.evaluations = 0.0, 0
 
     @property
     def t(self) -> float:
@@ -55,71 +82,64 @@ class StiffRung:
         return self._shown
 
     @property
-    def status(self) -> str:
-        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
-        return self._status
+    def steps(self) -> int:
+        """Steps done."""
+        return self._point.steps
 
     @property
-    def message(self) -> str:
-        """What ended the run, and what to do."""
-        return self._message
+    def step_size(self) -> float:
+        """Of the last step."""
+        return 0.0 if self._point.dense is None else float(self._point.dense.t - self._point.dense.t_old)
 
-    def advance(self, t: float, seconds: float) -> bool:
+    def run(self, t: float, seconds: float = np.inf) -> str:
         """Go to time t; states between steps come from the solver's interpolant."""
         deadline = time.monotonic() + seconds
-        self._status = "running"
+        end = "reached"
         try:
-            while self._point.t < t:
-                if not self._step() or (time.monotonic() >= deadline and self._point.t < t):
-                    break
+            while end == "reached" and self._point.t < t:
+                end = self._step()
+                if end == "reached" and time.monotonic() >= deadline and self._point.t < t:
+                    end = "out of time"
         except KeyboardInterrupt:
-            self._solver, self._status = None, "interrupted"
+            self._solver, end = None, "interrupted"
         self._shown = max(self._shown, min(t, self._point.t))
-        return self._point.t >= t
+        return end
 
-    def measure(self) -> FloatArray:
-        """Neurons, shape (N, D): the followers, if there are any."""
+    def theta(self) -> FloatArray:
+        """The state at the time reached."""
         point = self._point
-        y = point.y if self._shown == point.t else point.dense(self._shown)
-        rows = self._projected(y).reshape(self._shape)
-        return rows if self._rows == len(rows) else rows[: self._rows].copy()
+        return self._projected(point.y if self._shown == point.t else point.dense(self._shown))
 
-    def state(self) -> dict[str, np.ndarray]:
+    def refused(self) -> FloatArray:
+        """No step is refused that errors allow."""
+        return self.theta()
+
+    def save(self) -> tuple[FloatArray, FloatArray]:
         """The last start of the solver, and what it did since."""
         p = self._point
-        numbers = [p.anchor_t, p.done, p.steps, self._shown, self._evaluations]
-        return {"numbers": np.array(numbers), "vectors": p.anchor}
+        numbers = [p.anchor_t, p.done, p.steps, self._shown, self.evaluations]
+        return np.array(numbers), p.anchor
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, numbers: Sequence[float], vectors: FloatArray) -> None:
         """Start the solver where it last started, and do its steps again."""
-        anchor_t, done, steps, shown, evaluations = state["numbers"].tolist()
-        anchor = np.array(state["vectors"])
+        anchor_t, done, steps, shown, evaluations = numbers
+        anchor = np.array(vectors)
         self._point = _Point(anchor_t, anchor, 0, anchor_t, anchor, None, int(steps - done))
         self._solver = None
         for _ in range(int(done)):
             self._step()
-        self._shown, self._evaluations = shown, int(evaluations)
+        self._shown, self.evaluations = shown, int(evaluations)
 
-    def meta(self) -> dict[str, Any]:
-        """Steps done and evaluations of ∇Ψ, those of Jacobians by differences among them."""
-        return {"steps": self._point.steps, "rejected": 0, "evaluations": self._evaluations}
-
-    def _step(self) -> bool:
-        """One step of the solver. False: the run has ended."""
-        p, tolerance = self._point, self._method.tolerance
+    def _step(self) -> str:
+        """One step of the solver."""
+        p = self._point
         if p.done == _RESTART:
             p = self._point = p._replace(anchor_t=p.t, anchor=self._projected(p.y), done=0)
             self._solver = None
-        if tolerance is not None:
-            moving = self._speed > 0
-            gradient = self._velocity(p.t, p.y)[moving] / self._speed[moving]
-            if np.sqrt(np.mean(gradient**2)) < tolerance:
-                self._status = "stationary"
-                self._message = (
-                    "stationary: the root mean square of the gradient fell below "
-                    f"{tolerance:g} at t = {p.t:g}"
-                )
-                return False
+        if self._tolerance > 0:
+            gradient = self._velocity(p.t, p.y)[self._moving] / self._speed
+            if np.sqrt(self._shares @ gradient**2) < self._tolerance:
+                return "stationary"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a failure is reported below
             if self._solver is None:
@@ -127,37 +147,36 @@ class StiffRung:
             solver = self._solver
             failure = solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
-            self._status = "diverged"
-            self._message = (
-                f"{self._method.method} failed after step {p.steps} (t = {p.t:g}): "
+            self.failure = (
+                f"{self._kind} failed after step {p.steps} (t = {p.t:g}): "
                 f"{failure or 'the state was no longer finite'}. Try a smaller rtol"
             )
-            return False
+            return "diverged"
         self._point = p._replace(
             done=p.done + 1, t=solver.t, y=solver.y.copy(), dense=solver.dense_output(), steps=p.steps + 1
         )
-        return True
+        return "reached"
 
     def _open(self) -> None:
         """A solver at the anchor, moved on to the present point."""
         import scipy.integrate
 
-        kinds = {"lsoda": "LSODA", "bdf": "BDF", "radau": "Radau"}
-        kind = getattr(scipy.integrate, kinds[self._method.method])
-        p, method = self._point, self._method
+        kind, p = getattr(scipy.integrate, KINDS[self._kind]), self._point
         # Without a bound the steps cannot depend on the horizon or the save points.
-        solver = kind(self._velocity, p.anchor_t, p.anchor.copy(), np.inf, rtol=method.rtol, atol=method.atol)
+        solver = kind(self._velocity, p.anchor_t, p.anchor.copy(), np.inf, rtol=self._rtol, atol=self._atol)
         for _ in range(p.done):
             solver.step()
         self._solver = solver
 
     def _velocity(self, _: float, y: FloatArray) -> FloatArray:
-        self._evaluations += 1
-        return self._system(y)
+        self.evaluations += 1
+        velocity = self._system(y)
+        # States are not clamped inside a solver, which has a memory of them: behind a wall they wait.
+        return np.where(self._walls & (y <= 0), np.maximum(velocity, 0.0), velocity)
 
     def _projected(self, y: FloatArray) -> FloatArray:
-        """A copy with every w back on the sphere, where that is its place."""
-        rows: FloatArray = y.reshape(self._shape).copy()
-        if self._w is not None:
-            rows[:, self._w] /= np.linalg.norm(rows[:, self._w], axis=1, keepdims=True)
+        """A copy with every point back on its sphere, and on this side of its walls."""
+        rows: FloatArray = np.where(self._walls, np.maximum(y, 0.0), y).reshape(-1, self._columns)
+        if self._unit is not None:
+            rows[:, self._unit] /= np.linalg.norm(rows[:, self._unit], axis=1, keepdims=True)
         return rows.ravel()

@@ -8,6 +8,7 @@
 
 #include "mfcore/dynamics/flow.hpp"
 #include "mfcore/reduction.hpp"
+#include "mfcore/separable.hpp"
 
 namespace mfcore {
 
@@ -32,6 +33,10 @@ struct NodeData {
 Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<double> masses,
                        RunOptions options = {});
 
+/// The same of separable features; an atom outside of their box makes all of it not a number.
+Gradient separable_gradient(std::shared_ptr<const SeparableFeatures> features, std::vector<double> masses,
+                            int threads = 0);
+
 /// What holds for the coordinates, one entry for each of them.
 struct AtomParams {
     std::vector<double> rates;      ///< >= 0
@@ -39,6 +44,8 @@ struct AtomParams {
     std::vector<bool> nonnegative;  ///< radii
     std::vector<double> volume;     ///< exponents of the volume element
     double ridge = 0;               ///< lambda >= 0
+    /// A box, or nothing: atoms outside of it are not resolved.
+    std::vector<double> low, high;
 };
 
 /// Atoms carried along lines of a parameter of the initial law: panel k holds atoms k `nodes` ... at the
