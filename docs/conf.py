@@ -24,7 +24,10 @@ html_show_sourcelink = False
 
 # --- the reference, from docstrings -------------------------------------------------------------------------
 
-autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_default_options = {"members": True, "member-order": "bysource", "exclude-members": "start"}
+autodoc_type_aliases = {
+    name: name for name in ("AnyModel", "FloatArray", "MeasureLike", "Measure", "RNG", "Runs", "Schedule")
+} | {"npt.ArrayLike": "ArrayLike", "ArrayLike": "ArrayLike"}
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 napoleon_use_ivar = True
@@ -39,7 +42,7 @@ for module, content in MODULES.items():
 # What the reference does not list: types that only annotations name, and several names of one entry.
 nitpick_ignore_regex = [
     ("py:.*", r"(np|npt|numpy|xarray|_core|collections)\..*|.*\._.*"),
-    ("py:.*", r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|Mapping|NDArray|PathLike|Sequence)"),
+    ("py:.*", r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|InitVar|Mapping|NDArray|PathLike|RNG|Schedule|Sequence)"),
     ("py:.*", r"(.*\.)?(AnyModel|Evaluator|Expectation|FloatArray|MeasureLike|Measure|Method|PlotAxes|Runs)"),
     ("py:.*", r"\w+_error"),
 ]
@@ -59,7 +62,8 @@ def linked(app, what, name, obj, options, lines):
     for at, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             line = re.sub(r"(?<![`:\w>])`([^`<>]+)`(?![`\w])", link, line)
-            # The bars of |w| are not markup.
+            # "N." at the start of a description is no list, and the bars of |w| are no markup.
+            line = re.sub(r"(: )(\w\.)$", r"\1\\\2", line)
             lines[at] = re.sub(r"``.*?``|\|", lambda found: found[0] if len(found[0]) > 1 else r"\|", line)
 
 
