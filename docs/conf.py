@@ -1,7 +1,9 @@
 """Sphinx configuration: `sphinx-build -W -n docs build/docs`, with mfcore and its extra `docs` installed."""
 
+import importlib.util
 import re
 import types
+from pathlib import Path
 
 import mfcore
 from sphinx.util import logging
@@ -42,7 +44,10 @@ for module, content in MODULES.items():
 # What the reference does not list: types that only annotations name, and several names of one entry.
 nitpick_ignore_regex = [
     ("py:.*", r"(np|npt|numpy|xarray|_core|collections)\..*|.*\._.*"),
-    ("py:.*", r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|InitVar|Mapping|NDArray|PathLike|RNG|Schedule|Sequence)"),
+    (
+        "py:.*",
+        r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|InitVar|Mapping|NDArray|PathLike|RNG|Schedule|Sequence)",
+    ),
     ("py:.*", r"(.*\.)?(AnyModel|Evaluator|Expectation|FloatArray|MeasureLike|Measure|Method|PlotAxes|Runs)"),
     ("py:.*", r"\w+_error"),
 ]
@@ -67,6 +72,13 @@ def linked(app, what, name, obj, options, lines):
             lines[at] = re.sub(r"``.*?``|\|", lambda found: found[0] if len(found[0]) > 1 else r"\|", line)
 
 
+def plain(app, what, name, obj, options, signature, returns):
+    """Names of types as they are written: Sphinx 9 shows those in unions by their wrapper."""
+    return tuple(
+        part and re.sub(r"TypeAliasForwardRef\('(.*?)'\)", r"\1", part) for part in (signature, returns)
+    )
+
+
 def resolved(app, env, node, content):
     """References to where a public class was written lead to where it is documented."""
     target = PUBLIC.get(node.get("reftarget", "").rpartition(".")[2])
@@ -77,10 +89,22 @@ def resolved(app, env, node, content):
 
 
 def filled(app, name, source):
-    """`{{ modules }}` in a page: the reference of every public submodule, as there are."""
-    if "{{ modules }}" in source[0]:
-        blocks = [f"## mfcore.{m}\n\n```{{eval-rst}}\n.. automodule:: mfcore.{m}\n```\n" for m in MODULES]
-        source[0] = source[0].replace("{{ modules }}", "\n".join(blocks))
+    """Put the reference of all submodules for `{{ modules }}`, the gallery for `{{ experiments }}`."""
+    modules = [f"## mfcore.{m}\n\n```{{eval-rst}}\n.. automodule:: mfcore.{m}\n```\n" for m in MODULES]
+    source[0] = source[0].replace("{{ modules }}", "\n".join(modules))
+    source[0] = source[0].replace("{{ experiments }}", "\n".join(gallery()))
+
+
+def gallery():
+    """A section for each experiment: what it shows, its command, and its picture once there is one."""
+    if importlib.util.find_spec("mfcore.experiments") is None:
+        return
+    experiments = importlib.import_module("mfcore.experiments")
+    for name in experiments.NAMES:
+        yield f"## {name}\n\n{experiments.summary(name)}\n"
+        yield f"```bash\nmfcore reproduce {name} --quick --out docs/figures\n```\n"
+        if (Path(__file__).parent / "figures" / f"{name}.png").exists():
+            yield f"![{name}](figures/{name}.png)\n"
 
 
 def complete(app, env):
@@ -92,6 +116,7 @@ def complete(app, env):
 def setup(app):
     """Tell Sphinx of the functions above."""
     app.connect("autodoc-process-docstring", linked, priority=100)
+    app.connect("autodoc-process-signature", plain)
     app.connect("missing-reference", resolved)
     app.connect("source-read", filled)
     app.connect("env-check-consistency", complete)
