@@ -6,7 +6,7 @@ import types
 from pathlib import Path
 
 import mfcore
-from sphinx.util import logging
+from sphinx.util import inspect, logging
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,7 @@ autodoc_type_aliases = {
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 napoleon_use_ivar = True
+inspect.TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # as it is written, also inside of unions
 
 MODULES = {name: value for name, value in vars(mfcore).items() if isinstance(value, types.ModuleType)}
 MODULES = {name: MODULES[name] for name in sorted(MODULES) if name in mfcore.__all__}
@@ -72,13 +73,6 @@ def linked(app, what, name, obj, options, lines):
             lines[at] = re.sub(r"``.*?``|\|", lambda found: found[0] if len(found[0]) > 1 else r"\|", line)
 
 
-def plain(app, what, name, obj, options, signature, returns):
-    """Names of types as they are written: Sphinx 9 shows those in unions by their wrapper."""
-    return tuple(
-        part and re.sub(r"TypeAliasForwardRef\('(.*?)'\)", r"\1", part) for part in (signature, returns)
-    )
-
-
 def resolved(app, env, node, content):
     """References to where a public class was written lead to where it is documented."""
     target = PUBLIC.get(node.get("reftarget", "").rpartition(".")[2])
@@ -116,7 +110,6 @@ def complete(app, env):
 def setup(app):
     """Tell Sphinx of the functions above."""
     app.connect("autodoc-process-docstring", linked, priority=100)
-    app.connect("autodoc-process-signature", plain)
     app.connect("missing-reference", resolved)
     app.connect("source-read", filled)
     app.connect("env-check-consistency", complete)
