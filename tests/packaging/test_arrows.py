@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 
 # C++ headers and sources, without suffix. Files of one row may use each other.
 CPP = [
-    "views errors",
+    "views errors aligned",
     "base/simd*",
     "run",
     "base/*",
@@ -25,9 +25,9 @@ PYTHON = [
     "_loader",
     "_core",
     "_check _build",
-    "_registry _rng activations conventions",
+    "_registry _rng activations conventions _fibres",
     "_scalar network",
-    "_parts _evaluator _tables _node_rules _tucker _fibres _blocks measure init",
+    "_parts _evaluator _tables _node_rules _tucker _blocks measure init",
     "data _reduced_init _separable",
     "_panels",
     "_atom_starts",

@@ -107,6 +107,12 @@ class DensityRung:
         if self._end == "runaway":
             ends = {name: [float(e[0]), float(e[-1])] for name, e in self._extent()}
             return f"mass runs away: at t = {self.t:g} the grid had grown to {ends}. Add a ridge"
+        if self._end == "stuck":
+            h = self._state.fine.flow.step_size
+            return (
+                f"the step size fell to {h:.1e} at t = {self.t:g}: no step is accurate there, as if the "
+                "potential were not finite"
+            )
         return message_of(self._end, self._state.fine.flow, self._method.tolerance)
 
     def advance(self, t: float, seconds: float) -> bool:

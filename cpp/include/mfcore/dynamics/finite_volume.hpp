@@ -44,7 +44,7 @@ public:
 
     private:
         Index front_;
-        std::vector<double> memory_;
+        AlignedVector memory_;
     };
 
     struct Report {
@@ -85,8 +85,8 @@ private:
     Index front_, room_;
     int threads_ = 1;
     // Per axis, with a margin on both sides: couplings (entry i: cell i to i + 1) and 1 / width.
-    std::vector<double> coupling_[2], inverse_[2];
-    std::vector<double> psi_, transfers_, sums_, half_m_;
+    AlignedVector coupling_[2], inverse_[2];
+    AlignedVector psi_, transfers_, sums_, half_m_;
     std::unique_ptr<Field> half_;  // the first stage of MUSCL
 };
 
