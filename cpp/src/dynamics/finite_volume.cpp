@@ -162,10 +162,11 @@ private:
 
     /// How far the potential changes by itself in the step just tried, as a rate times the step:
     /// (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the first is
-    /// mu h / 2.
+    /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2.
     double stiffness(const FiniteVolume::Report& report) const {
+        const double* stage = scheme_.first_stage(next_m_.data());
         double change = 0;
-        for (std::size_t k = 0; k < m_.size(); ++k) change += (next_m_[k] - m_[k]) * (next_m_[k] - m_[k]);
+        for (std::size_t k = 0; k < m_.size(); ++k) change += (stage[k] - m_[k]) * (stage[k] - m_[k]);
         return h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
     }
 
