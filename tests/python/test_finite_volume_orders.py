@@ -128,6 +128,16 @@ def test_a_run_at_rest_is_stationary():
     assert 5 < run.meta["t"] < 100
 
 
+def test_a_run_shorter_than_the_stability_bound_is_as_exact_as_a_long_one():
+    """Relaxation at rate 1 + attraction from a place that moves less than a cell: not one step of any size."""
+    edges = np.linspace(-2.0, 2.0, 101)
+    start = mf.Density(edges, gaussian(edges, 1e-3, 0.3))
+    run = mf.solve(model(attraction=3.0), PDE(start=start, error=False), horizon=1.0, save_at=[])
+    assert run.meta["steps"] > 30
+    # Steps of a hundredth of the relaxation time: errors of some 1e-4 of what is left of the mean, 5e-5.
+    assert abs(run.final.mass @ run.final.centers[0] / (1e-3 * math.exp(-3.0)) - 1) < 2e-3
+
+
 def test_the_grid_follows_mass_that_leaves_it():
     """Translation by 40 standard deviations: masses, mean and spread survive; nothing is lost at the end."""
     edges = np.linspace(-1, 1, 101)

@@ -56,6 +56,11 @@ public:
     /// the velocities at the start.
     Report step(const Field& mass, const double* m, double dt, Field& next, double* next_m);
 
+    /// Moments after the first, explicit stage of the step just done, whose last ones are `next_m`.
+    const double* first_stage(const double* next_m) const {
+        return reconstruction_ == Reconstruction::muscl ? half_m_.data() : next_m;
+    }
+
     /// The largest stable step over that of the largest outflow: 1, or 1/2 for MUSCL, whose face values
     /// reach twice the mean of the cell.
     double courant() const { return reconstruction_ == Reconstruction::muscl ? 0.5 : 1.0; }
