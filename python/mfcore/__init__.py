@@ -18,10 +18,11 @@ Examples:
     7.25
 """
 
-from . import activations, conventions, data, init, plots, steppers
+from . import activations, conventions, data, experiments, init, plots, steppers
 from ._build import build_info, get_cmake_dir, get_include
 from ._reduced_init import ReducedInit
 from .config import load_config, save_config
+from .density import PDE
 from .estimate import Estimate, estimate
 from .expectation import Exact, MonteCarlo
 from .functions import U, V, grad_psi, predict, psi, risk
@@ -37,6 +38,7 @@ __version__: str = build_info()["version"]
 
 __all__ = [
     "GD",
+    "PDE",
     "SGD",
     "Cloud",
     "Density",
@@ -56,6 +58,7 @@ __all__ = [
     "conventions",
     "data",
     "estimate",
+    "experiments",
     "get_cmake_dir",
     "get_include",
     "grad_psi",
