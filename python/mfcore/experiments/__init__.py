@@ -16,7 +16,7 @@ from ._work import Work
 
 __all__ = ["NAMES", "Report", "Row", "Work", "run", "save_runs", "suffixes", "summary"]
 
-NAMES = ("isotropic-gaussians",)
+NAMES = ("isotropic-gaussians", "predictable-failure")
 
 
 def run(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..plots import density, risk
-from ..plots._axes import COLORS, GREY, TEXT
+from ..plots import density
+from ..plots._axes import COLORS, GREY, TEXT, axes
+from ..plots._runs import center
 from ..trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ def wide(rows: int) -> tuple[Figure, list[Axes], Axes]:
 
 
 def laws_over_limit(
-    axes: Sequence[Axes],
+    rows: Sequence[Axes],
     network: Trajectory,
     limit: Trajectory,
-    times: Sequence[float],
+    at: Sequence[float],
     step: float,
     low: float = 0.0,
 ) -> None:
@@ -50,7 +50,7 @@ def laws_over_limit(
     Heights are those right of `low`; what gathers left of it is told in words.
     """
     ends = []
-    for ax, t in zip(axes, times, strict=True):
+    for ax, t in zip(rows, at, strict=True):
         density({"SGD": network, "PDE": limit}, times=t, bins=60, coordinate="norm", ax=ax)
         for text in ax.texts:
             text.remove()
@@ -65,32 +65,68 @@ def laws_over_limit(
         inside = _share(limit.kept[t], low)
         if inside > 0.01:
             _name_the_spike(ax, inside, _share(network.kept[t], low), low)
-    axes[0].set_xlim(0.0, max(ends))
-    axes[-1].set_xlabel("$|w|$")
-    axes[len(axes) // 2].set_ylabel("density")
+    rows[0].set_xlim(0.0, max(ends))
+    rows[-1].set_xlabel("$|w|$")
+    rows[len(rows) // 2].set_ylabel("density")
 
 
-def risk_over_limit(ax: Axes, network: Trajectory, limit: Trajectory, step: float, log: str = "x") -> None:
-    """The risk of networks as points on the line of the limit, with the steps of SGD above."""
-    final: Any = network.final
+def over_limit(
+    ax: Axes,
+    network: Trajectory,
+    limit: Trajectory,
+    name: str = "risk",
+    colors: tuple[str, str] = (NETWORK, LIMIT),
+    labels: tuple[str, str] = ("", ""),
+) -> None:
+    """A series of networks as points, with 95 % intervals, on the line of the limit."""
+    there = limit.risk if name == "risk" else limit.observed[name]
+    here = network.risk if name == "risk" else network.observed[name]
+    if there is None or here is None:
+        raise ValueError(f"name must be a series of both runs, got {name!r}")
+    middle, half = center(network, here, network.error if name == "risk" else None)
+    ax.plot(limit.t, there, color=colors[1], linewidth=1.6, zorder=2, label=labels[1] or None)
+    points: dict[str, Any] = {"markersize": 4, "markerfacecolor": "white", "markeredgewidth": 1.0}
+    ax.errorbar(
+        network.t,
+        middle,
+        half,
+        fmt="o",
+        color=colors[0],
+        elinewidth=1.0,
+        zorder=3,
+        label=labels[0] or None,
+        **points,
+    )
+
+
+def networks(run: Trajectory) -> str:
+    """How many networks of how many neurons."""
+    final: Any = run.final
     count = "" if final.ndim == 2 else f"{len(final)} × "
-    risk({f"SGD, {count}{final.shape[-2]} neurons": network, "PDE": limit}, ax=ax, log=log)
-    for text in ax.texts:
-        text.remove()
-    ax.legend(frameon=False, fontsize=TEXT, loc="lower left")
-    above = ax.secondary_xaxis("top", functions=(partial(_times, 1 / step), partial(_times, step)))
+    return f"SGD, {count}{final.shape[-2]} neurons"
+
+
+def steps_above(ax: Axes, forward: Any, back: Any) -> None:
+    """A second clock above: the steps of SGD as a function of t, and back."""
+    above = ax.secondary_xaxis("top", functions=(forward, back))
     above.set_xlabel("steps of SGD", fontsize=TEXT)
-    above.tick_params(labelsize=TEXT - 1, color=GREY, width=0.7)
+    above.tick_params(which="both", labelsize=TEXT - 1, color=GREY, width=0.7)
     above.spines["top"].set(linewidth=0.7, color=GREY)
+
+
+def times(factor: float, x: Any) -> Any:
+    """A clock on which steps are equal."""
+    return factor * np.asarray(x)
+
+
+def quiet(ax: Axes) -> Axes:
+    """The common style of axes."""
+    return axes(ax)
 
 
 def spaced(count: float) -> str:
     """A large number with thin spaces between thousands."""
     return f"{count:,.0f}".replace(",", "\u2009")
-
-
-def _times(factor: float, x: Any) -> Any:
-    return factor * np.asarray(x)
 
 
 def _name_the_spike(ax: Axes, there: float, here: float, low: float) -> None:

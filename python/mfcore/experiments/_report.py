@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .._build import build_info
 from .._check import FloatArray
@@ -58,7 +59,7 @@ class Row:
         """The entries of a table."""
         spread = "" if self.error is None else f" ± {self.error:.1g}"
         verdict = "yes" if self.agrees else "**no**"
-        numbers = [f"{self.measured:.4g}{spread}", f"{self.expected:.4g}", f"{self.tolerance:.2g}"]
+        numbers = [f"{self.measured:.5g}{spread}", f"{self.expected:.5g}", f"{self.tolerance:.2g}"]
         return [self.quantity, *numbers, verdict, self.source, self.note]
 
 
@@ -164,6 +165,8 @@ def _numbers(name: str, measure: Measure, run: Trajectory) -> dict[str, FloatArr
     return {f"{name}/{key}": of(measure) for key, of in columns(model, measure).items()}
 
 
-def wrapped(text: str) -> str:
-    """Prose of a module as one paragraph."""
-    return " ".join(textwrap.dedent(text).split())
+def mean_and_error(values: FloatArray) -> tuple[float, float | None]:
+    """Mean over networks and its standard error, where there are several."""
+    values = np.atleast_1d(values)
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return float(values.mean()), error

@@ -9,20 +9,21 @@ on and linear between; ρ₀ = N(0, 0.8²/d · I_d); N = 800 neurons, 10⁷ step
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .. import activations, conventions, data, init
-from .._check import FloatArray
 from ..density import PDE
 from ..expectation import MonteCarlo
 from ..methods import SGD
 from ..model import Model
 from ..network import Network
+from ..plots._axes import TEXT
 from ..solve import log_times
 from ..trajectory import Trajectory
-from ._panels import laws_over_limit, risk_over_limit, wide
-from ._report import Report, Row
+from ._panels import laws_over_limit, networks, over_limit, quiet, steps_above, times, wide
+from ._report import Report, Row, mean_and_error
 from ._work import Work
 
 # As published.
@@ -76,7 +77,10 @@ def run(work: Work, size: Size) -> Report:
     )
     figure, left, right = wide(len(TIMES))
     laws_over_limit(left, sgd, pde, TIMES, size.step, low=0.2)
-    risk_over_limit(right, sgd, pde, size.step)
+    over_limit(quiet(right), sgd, pde, labels=(networks(sgd), "PDE"))
+    right.set(xscale="log", xlabel="time $t$", ylabel="risk $R$")
+    right.legend(frameon=False, fontsize=TEXT, loc="lower left")
+    steps_above(right, partial(times, 1 / size.step), partial(times, size.step))
     return Report(
         name="isotropic-gaussians",
         title="A network follows the PDE",
@@ -110,9 +114,9 @@ def _rows(sgd: Trajectory, pde: Trajectory) -> list[Row]:
         rows.append(
             Row(f"mean of the density at t = {t:g}", pde.observed["norm_mean"][k], norm, 1e-2, SOURCE)
         )
-        mean, error = _mean(sgd.risk[n])
+        mean, error = mean_and_error(sgd.risk[n])
         rows.append(Row(f"risk of SGD at t = {t:g}", mean, pde.risk[k], 0.03, "the PDE here", error=error))
-        mean, error = _mean(sgd.observed["norm_mean"][n])
+        mean, error = mean_and_error(sgd.observed["norm_mean"][n])
         there = float(pde.observed["norm_mean"][k])
         rows.append(Row(f"mean of |w| at t = {t:g}", mean, there, 0.03, "the PDE here", error=error))
     few, fraction = 0.1, "share of |w| < 0.1 at the end"
@@ -120,14 +124,6 @@ def _rows(sgd: Trajectory, pde: Trajectory) -> list[Row]:
     inside = float(rho.weights[rho.points[:, 0] < few].sum())
     rows.append(Row(f"{fraction}, PDE", inside, 0.133, 0.01, SOURCE))
     shares = (np.linalg.norm(sgd.final, axis=-1) < few).mean(axis=-1)  # type: ignore[arg-type]
-    mean, error = _mean(shares)
+    mean, error = mean_and_error(shares)
     rows.append(Row(f"{fraction}, SGD", mean, inside, 0.02, "the PDE here", error=error))
     return rows
-
-
-def _mean(values: FloatArray) -> tuple[float, float | None]:
-    """Mean over networks and its standard error."""
-    values = np.atleast_1d(values)
-    if len(values) < 2:
-        return float(values.mean()), None
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
