@@ -16,7 +16,7 @@ from ._work import Work
 
 __all__ = ["NAMES", "Report", "Row", "Work", "run", "save_runs", "suffixes", "summary"]
 
-NAMES = ("isotropic-gaussians", "predictable-failure")
+NAMES = ("isotropic-gaussians", "predictable-failure", "three-atoms")
 
 
 def run(
