@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "deadline.hpp"
 #include "grid.hpp"
+#include "mfcore/dynamics/atoms.hpp"
 #include "mfcore/dynamics/step.hpp"
 
 namespace mfcore::bindings {
@@ -17,28 +18,49 @@ Rates rates_of(const RateTuple& rates) {
     return {std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
 }
 
-/// gradient(theta) -> array, kept alive by the shared pointer, dropped under the GIL. Ctrl-C inside it is an
-/// interruption, as in the core; any other exception passes through.
-Gradient python_gradient(py::function function) {
+/// A function of Python from arrays of one shape to arrays of that shape, kept alive by the shared pointer,
+/// dropped under the GIL. Ctrl-C inside it is an interruption, as in the core; any other exception passes.
+auto python_map(py::function function, const char* name) {
     const std::shared_ptr<py::function> call(new py::function(std::move(function)), [](py::function* f) {
         py::gil_scoped_acquire gil;
         delete f;
     });
-    return [call](ConstMat theta, Mat gradient) {
+    return [call, name](const std::vector<py::ssize_t>& shape, const double* from, double* to) {
         py::gil_scoped_acquire gil;
-        auto rows = make({theta.rows, theta.cols});
-        std::copy_n(theta.data, theta.rows * theta.cols, rows.mutable_data());
+        auto argument = make(shape);
+        std::copy_n(from, argument.size(), argument.mutable_data());
         try {
-            const In result = (*call)(rows).cast<In>();
-            const ConstMat from = matrix(result, "gradient", theta.cols);
-            require(from.rows == theta.rows, "gradient", "has the wrong number of rows", from.rows);
-            std::copy_n(from.data, theta.rows * theta.cols, gradient.data);
+            const In result = (*call)(argument).cast<In>();
+            require(std::equal(shape.begin(), shape.end(), result.shape(), result.shape() + result.ndim()),
+                    name, "has the wrong shape, with size", result.size());
+            std::copy_n(result.data(), result.size(), to);
         } catch (py::error_already_set& error) {
             if (!error.matches(PyExc_KeyboardInterrupt)) throw;
             return false;
         }
         return true;
     };
+}
+
+Gradient python_gradient(py::function function) {
+    return [call = python_map(std::move(function), "gradient")](ConstMat theta, Mat gradient) {
+        return call({theta.rows, theta.cols}, theta.data, gradient.data);
+    };
+}
+
+/// A system of the caller's own: speeds of all its entries, velocity(y) -> array, and which of them have
+/// walls.
+System python_system(std::vector<double> speed, py::function velocity, std::vector<bool> nonnegative) {
+    require(!speed.empty(), "speed", "must have an entry", 0);
+    require(nonnegative.empty() || nonnegative.size() == speed.size(), "nonnegative", "has the wrong length",
+            nonnegative.size());
+    System system;
+    system.size = static_cast<Index>(speed.size());
+    system.speed = std::move(speed);
+    system.nonnegative = std::move(nonnegative);
+    system.velocity = [call = python_map(std::move(velocity), "velocity"), size = system.size](
+                          const double* y, double* v) { return call({size}, y, v); };
+    return system;
 }
 
 py::array_t<double> velocity_of(const System& system, const In& y) {
@@ -93,6 +115,8 @@ const char* run_flow(Flow& flow, double t, double seconds) {
             return "stationary";
         case End::diverged:
             return "diverged";
+        case End::unresolved:
+            return "unresolved";
         case End::wall:
             return "wall";
         case End::stuck:
@@ -122,17 +146,32 @@ StepParams step_params(double ridge, double temperature, const RateTuple& rates,
 }  // namespace
 
 void bind_flow(py::module_& m) {
+    py::class_<AtomParams>(m, "AtomParams", "What holds for the coordinates of atoms.")
+        .def(py::init<std::vector<double>, std::vector<bool>, std::vector<bool>, std::vector<double>,
+                      double>(),
+             py::kw_only(), py::arg("rates"), py::arg("decays"), py::arg("nonnegative"), py::arg("volume"),
+             py::arg("ridge"));
+    py::class_<Panels>(m, "Panels", "Atoms at Gauss-Legendre nodes, with how well they must be resolved.")
+        .def(py::init<>())
+        .def(py::init<Index, std::vector<double>, std::vector<double>, double, double, double>(),
+             py::kw_only(), py::arg("nodes"), py::arg("tail"), py::arg("weight"), py::arg("rtol"),
+             py::arg("atol"), py::arg("at_wall"));
     py::class_<System>(m, "System", "The velocity of neurons, to be integrated.")
         .def_static(
             "nodes",
             [](const Network& network, Index neurons, double ridge, const RateTuple& rates,
-               const SamplerPtr& sampler, std::uint64_t seed, Index samples, int threads) {
-                return neuron_system(
-                    network, neurons, sampler->dimension(), ridge, rates_of(rates),
-                    node_gradient(network, sampler, seed, samples, {threads, python_wants_stop}), threads);
+               const SamplerPtr& sampler, std::uint64_t seed, Index samples, int threads,
+               std::vector<double> masses) {
+                require(masses.empty() || static_cast<Index>(masses.size()) == neurons, "masses",
+                        "has the wrong length", masses.size());
+                return neuron_system(network, neurons, sampler->dimension(), ridge, rates_of(rates),
+                                     node_gradient(network, sampler, seed, samples,
+                                                   {threads, python_wants_stop}, std::move(masses)),
+                                     threads);
             },
             py::arg("network"), py::arg("neurons"), py::arg("ridge"), py::arg("rates"), py::arg("sampler"),
-            py::arg("seed"), py::arg("samples"), py::arg("threads") = 0)
+            py::arg("seed"), py::arg("samples"), py::arg("threads") = 0,
+            py::arg("masses") = std::vector<double>{})
         .def_static(
             "calling",
             [](const Network& network, Index neurons, Index d, double ridge, const RateTuple& rates,
@@ -142,6 +181,28 @@ void bind_flow(py::module_& m) {
             },
             py::arg("network"), py::arg("neurons"), py::arg("d"), py::arg("ridge"), py::arg("rates"),
             py::arg("gradient"), py::arg("threads") = 0)
+        .def_static(
+            "atoms",
+            [](const std::shared_ptr<const ReducedFeatures>& features, std::vector<double> weights,
+               std::vector<double> targets, const std::vector<double>& masses, const AtomParams& params,
+               const Panels& panels, int threads) {
+                return atom_system(
+                    masses, params,
+                    atom_gradient(point_features(features), {std::move(weights), std::move(targets)}, masses,
+                                  {threads, python_wants_stop}),
+                    panels);
+            },
+            py::arg("features"), py::arg("weights"), py::arg("targets"), py::arg("masses"), py::arg("params"),
+            py::arg("panels") = Panels{}, py::arg("threads") = 0)
+        .def_static(
+            "atoms_calling",
+            [](py::function gradient, const std::vector<double>& masses, const AtomParams& params,
+               const Panels& panels) {
+                return atom_system(masses, params, python_gradient(std::move(gradient)), panels);
+            },
+            py::arg("gradient"), py::arg("masses"), py::arg("params"), py::arg("panels") = Panels{})
+        .def_static("function", &python_system, py::arg("speed"), py::arg("velocity"),
+                    py::arg("nonnegative") = std::vector<bool>{})
         .def_readonly("size", &System::size)
         .def_readonly("speed", &System::speed)
         .def("__call__", &velocity_of, py::arg("theta"));
@@ -152,11 +213,12 @@ void bind_flow(py::module_& m) {
                     py::arg("tolerance") = 0.0, py::arg("threads") = 0)
         .def_static(
             "dopri5",
-            [](const System& system, const In& start, double rtol, double atol, double tolerance) {
-                return dopri5(system, start_of(system, start), {rtol, atol, tolerance});
+            [](const System& system, const In& start, double rtol, double atol, double tolerance,
+               double first_step) {
+                return dopri5(system, start_of(system, start), {rtol, atol, tolerance, first_step});
             },
             py::arg("system"), py::arg("start"), py::kw_only(), py::arg("rtol") = 1e-6,
-            py::arg("atol") = 1e-9, py::arg("tolerance") = 0.0)
+            py::arg("atol") = 1e-9, py::arg("tolerance") = 0.0, py::arg("first_step") = 0.0)
         .def_static("finite_volume", &grid_flow, py::arg("potential"), py::arg("axes"), py::arg("start"),
                     py::arg("scheme"), py::kw_only(), py::arg("t") = 0.0, py::arg("first") = 0.0,
                     py::arg("step") = 0.0, py::arg("accuracy") = 0.0, py::arg("tolerance") = 0.0,
@@ -167,6 +229,13 @@ void bind_flow(py::module_& m) {
         .def_property_readonly("steps", [](const Flow& flow) { return flow.counts().steps; })
         .def_property_readonly("rejected", [](const Flow& flow) { return flow.counts().rejected; })
         .def_property_readonly("evaluations", [](const Flow& flow) { return flow.counts().evaluations; })
+        .def_property_readonly("drift", [](const Flow& flow) { return flow.counts().drift; })
+        .def("refused",
+             [](const Flow& flow) {
+                 auto theta = make({flow.size()});
+                 flow.refused(theta.mutable_data());
+                 return theta;
+             })
         .def("theta",
              [](const Flow& flow) {
                  auto theta = make({flow.size()});

@@ -65,6 +65,17 @@ void bind_random(py::module_& m) {
     bind_filler(m, "uniforms", [](auto... args) { random::uniforms(args...); });
     bind_filler(m, "normals", [](auto... args) { random::normals(args...); });
     m.def(
+        "chi_squares",
+        [](std::uint64_t seed, std::uint64_t step, double degrees, std::uint64_t first, Index count) {
+            require(count >= 0, "count", "must be >= 0", count);
+            const Stream uniforms{seed, Purpose::langevin_accept, step};
+            const auto fill = [&](const Stream& normals, std::uint64_t from, Index n, double* out) {
+                random::chi_squares(normals, uniforms, degrees, from, n, out);
+            };
+            return filled<double>({seed, Purpose::langevin_radius, step}, first, count, fill);
+        },
+        py::arg("seed"), py::arg("step"), py::arg("degrees"), py::arg("first"), py::arg("count"));
+    m.def(
         "signs",
         [](std::uint64_t seed, const PurposeArg& purpose, std::uint64_t step, std::uint64_t first,
            Index count) {

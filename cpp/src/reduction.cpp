@@ -192,12 +192,16 @@ void ReducedFeatures::in_pieces(double m, double narrow, double wide, std::size_
     }
 }
 
-void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int threads) const {
-    require(z.cols == coordinates(), "z", "has the wrong number of columns", z.cols);
+Index ReducedFeatures::nanoseconds() const {
     // A typical spread is that of two standard deviations of u; two radii average twice.
     const Index cost = smoothers_.empty() ? 1 : smoothers_[0].cost(2);
     const Index averages = shared_ ? shared_->cost() : nodes_ * (two_ ? kOuter : 1);
-    const Index point_work = averages * cost * kNanoseconds;
+    return averages * cost * kNanoseconds;
+}
+
+void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int threads) const {
+    require(z.cols == coordinates(), "z", "has the wrong number of columns", z.cols);
+    const Index point_work = nanoseconds();
     const Index block = std::clamp<Index>(kBlockNanoseconds / std::max<Index>(point_work, 1), 1, 256);
     const Index k = coordinates();
 

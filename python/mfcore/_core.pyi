@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,7 @@ def uniforms(
 def normals(
     seed: int, purpose: str | int, step: int, first: int, count: int, dtype: str = ...
 ) -> npt.NDArray[Any]: ...
+def chi_squares(seed: int, step: int, degrees: float, first: int, count: int) -> _Array: ...
 def signs(seed: int, purpose: str | int, step: int, first: int, count: int) -> _Array: ...
 def permutation(seed: int, purpose: str | int, step: int, n: int) -> npt.NDArray[np.int64]: ...
 
@@ -218,6 +219,25 @@ class Sgd:
 
 def run_sgd(runs: list[Sgd], target: int, threads: int = ..., seconds: float = ...) -> str: ...
 
+class AtomParams:
+    def __init__(
+        self,
+        *,
+        rates: list[float],
+        decays: list[bool],
+        nonnegative: list[bool],
+        volume: list[float],
+        ridge: float,
+    ) -> None: ...
+
+class Panels:
+    @overload
+    def __init__(self) -> None: ...
+    @overload
+    def __init__(
+        self, *, nodes: int, tail: list[float], weight: list[float], rtol: float, atol: float, at_wall: float
+    ) -> None: ...
+
 class System:
     @staticmethod
     def nodes(
@@ -229,6 +249,7 @@ class System:
         seed: int,
         samples: int,
         threads: int = ...,
+        masses: Sequence[float] | _Array = ...,
     ) -> System: ...
     @staticmethod
     def calling(
@@ -240,11 +261,59 @@ class System:
         gradient: Callable[[_Array], _Array],
         threads: int = ...,
     ) -> System: ...
+    @staticmethod
+    def atoms(
+        features: ReducedFeatures,
+        weights: list[float],
+        targets: list[float],
+        masses: list[float],
+        params: AtomParams,
+        panels: Panels = ...,
+        threads: int = ...,
+    ) -> System: ...
+    @staticmethod
+    def atoms_calling(
+        gradient: Callable[[_Array], _Array],
+        masses: list[float],
+        params: AtomParams,
+        panels: Panels = ...,
+    ) -> System: ...
+    @staticmethod
+    def function(
+        speed: Sequence[float] | _Array,
+        velocity: Callable[[_Array], _Array],
+        nonnegative: Sequence[bool] | npt.NDArray[np.bool_] = ...,
+    ) -> System: ...
     @property
     def size(self) -> int: ...
     @property
     def speed(self) -> list[float]: ...
     def __call__(self, theta: _Array) -> _Array: ...
+
+class GridPotential:
+    def __init__(
+        self,
+        first: _Array,
+        *,
+        second: _Array | None = ...,
+        core: _Array | None = ...,
+        shift: _Array,
+        floor: float,
+        decay: _Array,
+        threads: int = ...,
+    ) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    def potential(self, mass: _Array) -> _Array: ...
+    def risk(self, mass: _Array) -> float: ...
+
+class GridAxis:
+    def __init__(self, width: _Array, coupling: _Array, watched: list[int] = ...) -> None: ...
+
+class GridStepper:
+    def __init__(self, potential: GridPotential, axes: list[GridAxis], scheme: str) -> None: ...
+    def run(self, mass: _Array, dt: float, steps: int) -> tuple[int, float]: ...
+    def bound(self, mass: _Array) -> float: ...
 
 class Flow:
     @staticmethod
@@ -261,7 +330,27 @@ class Flow:
     ) -> Flow: ...
     @staticmethod
     def dopri5(
-        system: System, start: _Array, *, rtol: float = ..., atol: float = ..., tolerance: float = ...
+        system: System,
+        start: _Array,
+        *,
+        rtol: float = ...,
+        atol: float = ...,
+        tolerance: float = ...,
+        first_step: float = ...,
+    ) -> Flow: ...
+    @staticmethod
+    def finite_volume(
+        potential: GridPotential,
+        axes: list[GridAxis],
+        start: _Array,
+        scheme: str,
+        *,
+        t: float = ...,
+        first: float = ...,
+        step: float = ...,
+        accuracy: float = ...,
+        tolerance: float = ...,
+        wall: float = ...,
     ) -> Flow: ...
     def run(self, t: float, seconds: float = ...) -> str: ...
     @property
@@ -273,11 +362,60 @@ class Flow:
     @property
     def rejected(self) -> int: ...
     @property
+    def drift(self) -> float: ...
+    def refused(self) -> _Array: ...
+    @property
     def evaluations(self) -> int: ...
     def theta(self) -> _Array: ...
     def save(self) -> tuple[_Array, _Array]: ...
     def restore(self, numbers: list[float], vectors: _Array) -> None: ...
 
+class DiffusionAxis:
+    def __init__(
+        self,
+        edges: npt.ArrayLike,
+        *,
+        rate: float = ...,
+        volume: float = ...,
+        watched: Sequence[int] = ...,
+    ) -> None: ...
+
+class FokkerPlanck(Flow):
+    def __init__(
+        self,
+        potential: GridPotential,
+        axes: Sequence[DiffusionAxis],
+        start: _Array,
+        *,
+        temperature: float,
+        t: float = ...,
+        rtol: float = ...,
+        first: float = ...,
+        step: float = ...,
+        order: int = ...,
+        coupling: str = ...,
+        tolerance: float = ...,
+        wall: float = ...,
+        threads: int = ...,
+    ) -> None: ...
+    @property
+    def free_energy(self) -> float: ...
+    @property
+    def risk(self) -> float: ...
+    @property
+    def dissipation(self) -> float: ...
+    @property
+    def largest_rise(self) -> float: ...
+
+def log_cell_volume(low: npt.ArrayLike, high: npt.ArrayLike, e: npt.ArrayLike) -> Any: ...
+def diffuse(
+    axes: Sequence[DiffusionAxis],
+    temperature: float,
+    psi: _Array,
+    dt: float,
+    mass: _Array,
+    threads: int = ...,
+) -> _Array: ...
 def sgd_step(
     network: Network,
     theta: _Array,

@@ -25,12 +25,15 @@ enum class Purpose : std::uint32_t {
     langevin_span = 9,      // blocked SGD: increments projected on the span of the block's samples
     langevin_rest = 10,     // blocked SGD: their sum orthogonal to it
     langevin_scalars = 11,  // blocked SGD: increments of output weights and biases
+    langevin_radius = 12,   // reduced radii: normals for the increments across the point
+    langevin_accept = 13,   // reduced radii: uniforms for the same
 };
 
 /// The names of the purposes, in order. Append here too.
-inline constexpr std::array<const char*, 12> kPurposeNames = {
-    "init",     "inputs",  "labels", "label_noise",   "langevin",      "shuffle",
-    "held_out", "replica", "probe",  "langevin_span", "langevin_rest", "langevin_scalars"};
+inline constexpr std::array<const char*, 14> kPurposeNames = {
+    "init",          "inputs",           "labels",          "label_noise",    "langevin",
+    "shuffle",       "held_out",         "replica",         "probe",          "langevin_span",
+    "langevin_rest", "langevin_scalars", "langevin_radius", "langevin_accept"};
 
 using Block = std::array<std::uint32_t, 4>;
 
@@ -57,6 +60,13 @@ void uniforms(const Stream& stream, std::uint64_t first, Index count, float* out
 /// ones.
 void normals(const Stream& stream, std::uint64_t first, Index count, double* out);
 void normals(const Stream& stream, std::uint64_t first, Index count, float* out);
+
+/// out[k] = number first + k < 2^40 of a pair of streams: chi-squared with any number of degrees of freedom
+/// > 0. Marsaglia and Tsang (2000): attempt a = 0, 1, ..., 23 takes normal a 2^40 + first + k of one stream
+/// and the uniform of the same number of the other, and fails with odds below 1/20; the last is taken as it
+/// is. Below 2 degrees uniform 24 2^40 + first + k is the power that leads down from two more.
+void chi_squares(const Stream& normals, const Stream& uniforms, double degrees, std::uint64_t first,
+                 Index count, double* out);
 
 /// out[k] = +1 or -1 with equal odds, number first + k of the stream: -1 if bit n % 128 of block n / 128 is
 /// set.

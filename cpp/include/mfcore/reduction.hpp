@@ -24,6 +24,7 @@ public:
 
     Index coordinates() const { return has_a_ + has_b_ + directions_ + radii(); }
     Index size() const { return nodes_; }  ///< Q
+    Index nanoseconds() const;             ///< about what a point costs, for the choice of threads
 
     /// phi: n x Q; gradients: n x Q x coordinates(); either may be null. Negative radii count as 0: features
     /// end there.

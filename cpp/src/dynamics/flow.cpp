@@ -14,6 +14,8 @@ using flow::all_finite;
 using flow::gradient_size;
 using flow::Vector;
 
+constexpr Index kBlock = 4096;  // entries of a parallel loop over random numbers
+
 class FixedSteps final : public Flow {
 public:
     FixedSteps(System system, const double* start, const FixedParams& params)
@@ -21,7 +23,9 @@ public:
           params_(params),
           y_(start, start + system_.size),
           next_(system_.size),
-          noise_(params.temperature > 0 ? system_.size : 0) {
+          noise_(params.temperature > 0 ? system_.size : 0),
+          across_(params.temperature > 0 && !system_.nonnegative.empty() ? system_.size : 0),
+          measured_(params.temperature == 0 && !system_.masses.empty()) {
         for (Vector& k : slopes_) k.resize(system_.size);
     }
 
@@ -30,14 +34,13 @@ public:
         require(target >= counts_.steps, "t", "must not be before the present time", t);
         StopPoll stop(wants_stop);
         while (counts_.steps < target) {
-            if (!velocity(y_, 0)) return End::interrupted;
+            if (!known_ && !velocity(y_, 0)) return End::interrupted;
+            known_ = true;
             if (params_.tolerance > 0 && gradient_size(system_, slopes_[0]) < params_.tolerance)
                 return End::stationary;
             if (!propose()) return End::interrupted;
             if (!all_finite(next_)) return End::diverged;
-            if (system_.project) system_.project(next_.data());
-            y_.swap(next_);
-            ++counts_.steps;
+            if (!accept()) return End::interrupted;
             if (counts_.steps < target && stop()) return End::stopped;
         }
         return End::reached;
@@ -49,20 +52,25 @@ public:
     void get(double* y) const override { std::copy(y_.begin(), y_.end(), y); }
 
     FlowState save() const override {
-        return {{static_cast<double>(counts_.steps), static_cast<double>(counts_.evaluations)}, y_};
+        return {{static_cast<double>(counts_.steps), static_cast<double>(counts_.evaluations), counts_.drift,
+                 known_ ? 1.0 : 0.0},
+                y_};
     }
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 2, "numbers", "has the wrong length", state.numbers.size());
+        require(state.numbers.size() == 4, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == y_.size(), "vectors", "has the wrong length", state.vectors.size());
         counts_.steps = static_cast<Index>(state.numbers[0]);
         counts_.evaluations = static_cast<Index>(state.numbers[1]);
+        counts_.drift = state.numbers[2];
         y_ = state.vectors;
+        known_ = state.numbers[3] != 0 && system_.velocity(y_.data(), slopes_[0].data());
     }
 
 private:
     bool velocity(const Vector& y, int slope) {
+        if (!system_.velocity(y.data(), slopes_[slope].data())) return false;
         ++counts_.evaluations;
-        return system_.velocity(y.data(), slopes_[slope].data());
+        return true;
     }
 
     /// next_ = what the scheme makes of y_, whose velocity is slope 0. False: interrupted.
@@ -83,18 +91,51 @@ private:
         }
         for (std::size_t i = 0; i < n; ++i) next_[i] = y_[i] + h * k[0][i];
         add_noise();
+        each_radius([&](std::size_t i) { next_[i] = std::hypot(next_[i], across_[i]); });
         if (params_.scheme == Scheme::euler) return true;
         // Heun; with additive noise Platen's scheme of weak order 2 reduces to the same increment in both
-        // stages.
+        // stages. A radius had the components p along the old point and q across it, where the velocity is
+        // that at r = |(p, q)| in the direction (p, q) / r.
         if (!velocity(next_, 1)) return false;
+        for (std::size_t i = 0; i < n; ++i) scratch(i) = next_[i];
         for (std::size_t i = 0; i < n; ++i) next_[i] = y_[i] + h / 2 * (k[0][i] + k[1][i]);
         add_noise();
+        each_radius([&](std::size_t i) {
+            const double r = scratch(i), p = y_[i] + h * k[0][i] + noise_[i];
+            const double turn = r > 0 ? h / 2 * k[1][i] / r : 0;
+            const double along = y_[i] + h / 2 * k[0][i] + noise_[i] + turn * p;
+            next_[i] = std::hypot(along, across_[i] + turn * across_[i]);
+        });
+        return true;
+    }
+
+    double& scratch(std::size_t i) { return slopes_[2][i]; }
+
+    /// y_ = next_. False: interrupted, nothing changed but evaluations.
+    bool accept() {
+        flow::project(system_, next_);
+        if (measured_) {
+            // The velocity at the end shows what the scheme did not know of it: Euler and Heun against the
+            // trapezoidal rule, of order 2 and exact to the same order, the last stage of Runge and Kutta
+            // against what it stands for.
+            const int last = params_.scheme == Scheme::euler ? 0 : params_.scheme == Scheme::heun ? 1 : 3;
+            const double part = params_.scheme == Scheme::rk4 ? params_.step / 6 : params_.step / 2;
+            if (!velocity(next_, 4)) return false;
+            counts_.drift += flow::risk_change(system_, slopes_[4], [&](Index i) {
+                return flow::has_wall(system_, i) && next_[i] == 0
+                           ? 0.0
+                           : part * (slopes_[4][i] - slopes_[last][i]);
+            });
+            slopes_[0].swap(slopes_[4]);
+        }
+        known_ = measured_;
+        y_.swap(next_);
+        ++counts_.steps;
         return true;
     }
 
     void draw_noise() {
         if (noise_.empty()) return;
-        constexpr Index kBlock = 4096;
         const random::Stream stream{params_.seed, random::Purpose::langevin,
                                     static_cast<std::uint64_t>(counts_.steps)};
         const auto columns = static_cast<Index>(system_.speed.size());
@@ -106,16 +147,43 @@ private:
             random::normals(stream, static_cast<std::uint64_t>(begin), end - begin, &noise_[begin]);
             for (Index i = begin; i < end; ++i) noise_[i] *= scale[i % columns];
         });
+        for (Index j = 0; j < columns && !across_.empty() && !system_.volume.empty(); ++j)
+            if (scale[j] > 0 && system_.volume[j] > 0) draw_across(j, columns, scale[j]);
+    }
+
+    /// How far radii move across their points: that of row i is number j 2^32 + i of its streams.
+    void draw_across(Index j, Index columns, double scale) {
+        const auto step = static_cast<std::uint64_t>(counts_.steps);
+        const random::Stream normals{params_.seed, random::Purpose::langevin_radius, step},
+            uniforms{params_.seed, random::Purpose::langevin_accept, step};
+        const Index rows = system_.size / columns;
+        for_blocks(rows, kBlock, threads_for(20 * rows, params_.threads), [&](Index, Index begin, Index end) {
+            std::vector<double> squares(static_cast<std::size_t>(end - begin));
+            random::chi_squares(normals, uniforms, system_.volume[j],
+                                (static_cast<std::uint64_t>(j) << 32) + static_cast<std::uint64_t>(begin),
+                                end - begin, squares.data());
+            for (Index i = begin; i < end; ++i)
+                across_[i * columns + j] = scale * std::sqrt(squares[i - begin]);
+        });
     }
 
     void add_noise() {
         for (std::size_t i = 0; i < noise_.size(); ++i) next_[i] += noise_[i];
     }
 
+    /// With noise, where radii are reflected instead of clamped.
+    template <class Body>
+    void each_radius(Body&& body) {
+        for (std::size_t i = 0; i < across_.size(); ++i)
+            if (flow::has_wall(system_, static_cast<Index>(i))) body(i);
+    }
+
     System system_;
     FixedParams params_;
-    Vector y_, next_, noise_;
-    Vector slopes_[4];
+    Vector y_, next_, noise_, across_;
+    bool measured_;       // steps are judged by the velocity at their end
+    bool known_ = false;  // slope 0 is the velocity at y_
+    Vector slopes_[5];
 };
 
 }  // namespace
@@ -125,6 +193,11 @@ std::unique_ptr<Flow> fixed_steps(System system, const double* start, const Fixe
     require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
     require(params.temperature == 0 || params.scheme != Scheme::rk4, "temperature", "must be 0 for rk4",
             params.temperature);
+    for (std::size_t j = 0; j < system.volume.size() && params.temperature > 0; ++j) {
+        const bool radius = !system.nonnegative.empty() && system.nonnegative[j];
+        require(system.volume[j] == 0 || (radius && system.volume[j] > 0), "volume",
+                "must be 0, or > 0 for a coordinate >= 0", system.volume[j]);
+    }
     return std::make_unique<FixedSteps>(std::move(system), start, params);
 }
 

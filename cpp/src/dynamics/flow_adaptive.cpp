@@ -52,6 +52,7 @@ public:
         for (Vector* v : {&next_, &scratch_}) v->resize(system_.size);
         for (Vector& v : slopes_) v.resize(system_.size);
         for (Vector& v : dense_) v.resize(system_.size);
+        h_ = first_h_ = params.first_step;
     }
 
     End run(double t, const StopPredicate& wants_stop) override {
@@ -71,11 +72,14 @@ public:
     double t() const override { return shown_; }
     double step_size() const override { return h_; }
 
-    void get(double* y) const override {
+    void refused(double* y) const override { std::copy(next_.begin(), next_.end(), y); }
+
+    void get(double* out) const override {
         if (shown_ == t_) {
-            std::copy(y_.begin(), y_.end(), y);
+            std::copy(y_.begin(), y_.end(), out);
             return;
         }
+        Vector y(y_.size());
         const double s = (shown_ - dense_t_) / dense_h_;
         for (std::size_t i = 0; i < y_.size(); ++i) {
             double p = dense_[3][i] + (1 - s) * dense_[4][i];
@@ -83,7 +87,8 @@ public:
             p = dense_[1][i] + (1 - s) * p;
             y[i] = dense_[0][i] + s * p;
         }
-        if (system_.project) system_.project(y);
+        flow::project(system_, y);
+        std::copy(y.begin(), y.end(), out);
     }
 
     FlowState save() const override {
@@ -99,14 +104,15 @@ public:
                          dense_h_,
                          static_cast<double>(counts_.steps),
                          static_cast<double>(counts_.rejected),
-                         static_cast<double>(counts_.evaluations)};
+                         static_cast<double>(counts_.evaluations),
+                         counts_.drift};
         each_vector(*this,
                     [&](const Vector& v) { state.vectors.insert(state.vectors.end(), v.begin(), v.end()); });
         return state;
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 12, "numbers", "has the wrong length", state.numbers.size());
+        require(state.numbers.size() == 13, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == 7 * y_.size(), "vectors", "has the wrong length",
                 state.vectors.size());
         const double* number = state.numbers.data();
@@ -116,6 +122,7 @@ public:
         for (double* to : {&dense_t_, &dense_h_}) *to = *number++;
         for (Index* to : {&counts_.steps, &counts_.rejected, &counts_.evaluations})
             *to = static_cast<Index>(*number++);
+        counts_.drift = *number;
         const double* from = state.vectors.data();
         each_vector(*this, [&](Vector& v) {
             std::copy_n(from, v.size(), v.data());
@@ -157,6 +164,7 @@ private:
             if (!stages()) return End::interrupted;
             const double error = error_of_step();
             if (error <= 1) {
+                if (system_.resolved && !system_.resolved(next_.data())) return End::unresolved;
                 accept(error);
                 return End::reached;
             }
@@ -197,12 +205,24 @@ private:
         }(std::make_integer_sequence<int, kStages - 1>{});
     }
 
+    /// Difference of the two orders in entry i.
+    double difference(Index i) const {
+        double sum = 0;
+        for (int s = 0; s < kStages; ++s) sum += kError[s] * slopes_[s][i];
+        return h_ * sum;
+    }
+
+    /// Error of entry i. Behind a wall both orders are clamped to it: however they got there, they agree.
+    double error_of(Index i) const {
+        const double error = difference(i), end = next_[i];
+        if (!flow::has_wall(system_, i) || !std::isfinite(end) || !std::isfinite(error)) return error;
+        return std::max(end, 0.0) - std::max(end - error, 0.0);
+    }
+
     /// In units of what is tolerated; not a number if the step left the finite numbers.
     double error_of_step() const {
         return root_mean_square(system_, [&](Index i, double) {
-            double sum = 0;
-            for (int s = 0; s < kStages; ++s) sum += kError[s] * slopes_[s][i];
-            return h_ * sum / tolerance(static_cast<std::size_t>(i), next_[i]);
+            return error_of(i) / tolerance(static_cast<std::size_t>(i), next_[i]);
         });
     }
 
@@ -218,15 +238,13 @@ private:
             dense_[3][i] = change - h_ * k[6][i] - bend;
             dense_[4][i] = h_ * fifth;
         }
+        counts_.drift += flow::risk_change(system_, k[6], [&](Index i) { return error_of(i); });
         dense_t_ = t_;
         dense_h_ = h_;
         t_ += h_;
         y_.swap(next_);
         slopes_[0].swap(slopes_[6]);
-        if (system_.project) {
-            system_.project(y_.data());
-            known_ = false;  // the velocity at the projected state is another one
-        }
+        if (flow::project(system_, y_)) known_ = false;  // the velocity at the projected state is another one
         ++counts_.steps;
         // PI control with exponents 0.2 - 0.75 beta and beta = 0.04; no growth right after a rejection.
         const double factor = 0.9 * std::pow(last_error_, 0.04) / std::pow(error, 0.17);
@@ -250,6 +268,7 @@ private:
 std::unique_ptr<Flow> dopri5(System system, const double* start, const AdaptiveParams& params) {
     require(params.rtol > 0, "rtol", "must be > 0", params.rtol);
     require(params.atol > 0, "atol", "must be > 0", params.atol);
+    require(params.first_step >= 0, "first_step", "must be >= 0", params.first_step);
     return std::make_unique<Dopri5>(std::move(system), start, params);
 }
 

@@ -12,8 +12,7 @@ import numpy as np
 from .._check import FloatArray
 from ..model import Model
 from ..reduce import ReducedModel
-from .particles import system_of
-from .sgd import start_of
+from .particles import population, system_of
 
 if TYPE_CHECKING:
     from ..methods import Particles
@@ -40,12 +39,12 @@ class StiffRung:
 
     reduced: ReducedModel | None = None
 
-    def __init__(self, method: Particles, model: Model, seed: int, threads: int) -> None:
-        start = start_of(model, method.neurons, seed)
-        self._method, self._shape = method, start.shape
+    def __init__(self, method: Particles, model: Model, seed: int, threads: int, followers: int = 0) -> None:
+        start = population(model, method.neurons, followers, seed)
+        self._method, self._shape, self._rows = method, start.shape, followers or method.neurons
         self._w = slice(model.network.row(0), None) if model.network.sphere else None
-        self._system = system_of(model, method.neurons, method.expectation, threads)
-        self._speed = np.tile(self._system.speed, method.neurons)
+        self._system = system_of(model, method.neurons, method.expectation, threads, followers)
+        self._speed = np.tile(self._system.speed, len(start))
         self._point = _Point(0.0, start.ravel(), 0, 0.0, start.ravel(), None, 0)
         self._solver: Any = None
         self._shown, self._status, self._message, self._evaluations = 0.0, "running", "", 0
@@ -79,10 +78,11 @@ class StiffRung:
         return self._point.t >= t
 
     def measure(self) -> FloatArray:
-        """Neurons, shape (N, D)."""
+        """Neurons, shape (N, D): the followers, if there are any."""
         point = self._point
         y = point.y if self._shown == point.t else point.dense(self._shown)
-        return self._projected(y).reshape(self._shape)
+        rows = self._projected(y).reshape(self._shape)
+        return rows if self._rows == len(rows) else rows[: self._rows].copy()
 
     def state(self) -> dict[str, np.ndarray]:
         """The last start of the solver, and what it did since."""

@@ -1,8 +1,8 @@
 """Three neurons in the plane: the field of the data, the interaction, and where the two take each of them.
 
-A picture of the equation, after the slides of Montanari's lectures; the settings are ours. x ~ N(0, I₂), the
-teacher is the mean of three ReLU neurons, y = ⅓ Σ (⟨w*_j, x⟩)₊, and three ReLU neurons learn it. Each moves
-with velocity −∇Ψ = −∇V − ⅓ Σ_j ∇₁U(·, w_j): V draws it to the teacher, U pushes it from the others and itself.
+A picture of the equation; the settings are ours. x ~ N(0, I₂), the teacher is the mean of three ReLU
+neurons, y = ⅓ Σ (⟨w*_j, x⟩)₊, and three ReLU neurons learn it. Each moves with velocity −∇Ψ = −∇V −
+⅓ Σ_j ∇₁U(·, w_j): V draws it to the teacher, U pushes it from the others and from itself.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ START = np.array([[0.35, 0.1], [0.1, -0.25], [-0.1, 0.5]])
 NETWORK = Network(activations.relu)
 MODEL = Model(data=data.Teacher(NETWORK, TEACHER), network=NETWORK, init=init.Points(START))
 # With nothing to learn only the interaction is left; what it lacks of ∇Ψ is ∇V.
-INTERACTION = MODEL.replace(data=data.Linear(w=[0.0, 0.0]))
+INTERACTION = MODEL.replace(data=data.Linear(w=np.zeros(2)))
 HORIZON = 60.0
 SHOWN = (0.0, 4.0, 60.0)
 BOX = 2.1  # half the side of the pictures
-STRIDE = 1.0  # arrows on neurons are as long as what this time would do
+STRIDE = 1.5  # arrows on neurons are as long as what this time would do
 
 ALSO = (".gif",)
 
@@ -75,8 +75,8 @@ def run(work: Work, size: Size) -> Report:
         caption=(
             "Three ReLU neurons (dots) learn a teacher of three (stars), x ~ N(0, I₂). Rows: t = "
             f"{', '.join(f'{t:g}' for t in SHOWN)}. Columns: the field −∇V, the same at all times; the "
-            "interaction −∇∫U dρ; their sum −∇Ψ, which the neurons follow. Arrows on neurons are what one "
-            "unit of time would do; grey arrows are as long as the square root of the speed. Lines: the path "
+            "interaction −∇∫U dρ; their sum −∇Ψ, which the neurons follow. Arrows on neurons are what "
+            f"{STRIDE:g} units of time would do; grey arrows are as long as the square root of the speed. Lines: the path "
             f"of the gradient flow (thick), and of SGD from the same neurons (thin), h = {size.step:g}, "
             f"{steps:,} steps. The animation (.gif) shows the same."
         ),
@@ -165,7 +165,7 @@ def _panel(ax: Any, neurons: FloatArray, which: int) -> None:
     mine = _forces(neurons, neurons)
     vectors = (*mine, mine[0] + mine[1])[which]
     color = (COLORS[2], COLORS[1], COLORS[0])[which]
-    ax.quiver(*neurons.T, *vectors.T, color=color, scale=1 / STRIDE, width=0.013, zorder=4, **options)
+    ax.quiver(*neurons.T, *vectors.T, color=color, scale=1 / STRIDE, width=0.012, headwidth=3.2, headlength=3.2, headaxislength=3, zorder=4, **options)
     ax.plot(*TEACHER.T, "*", color="black", markersize=9, markerfacecolor="white", zorder=3)
     ax.plot(*neurons.T, "o", color="black", markersize=5, zorder=5)
     ax.set(xlim=(-BOX, BOX), ylim=(-BOX, BOX), aspect="equal", xticks=(-1, 0, 1), yticks=(-1, 0, 1))

@@ -1,0 +1,115 @@
+"""`mf.Atoms`: the limit itself as weighted atoms in reduced coordinates, of any number of dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from . import _check
+from ._registry import configurable
+from ._rungs.atoms import AtomRung
+from .measure import Cloud
+from .model import Model
+from .reduce import ReducedModel
+
+_FIXED = ("euler", "heun", "rk4")
+
+
+@configurable
+@dataclass(frozen=True, init=False, repr=False)
+class Atoms:
+    """The law ρ_t as weighted atoms z_i, ż_i = −rate·∇Ψ_λ(z_i; ρ), in the model's reduced coordinates.
+
+    Without noise the atoms are nodes of a quadrature of ρ₀, carried along: as exact as ρ_t(z₀) is smooth.
+    Where one number alone is random in ρ₀ they are Gauss–Legendre nodes of panels, which are halved as the
+    flow tears them apart (a separatrix) and united again, up to `count` atoms. Otherwise they are tensor
+    products of Gauss nodes, or points that fill ρ₀ evenly where these would be too few per coordinate.
+    Radii end at 0: atoms that are driven into the wall wait there until they are pushed away from it.
+
+    At temperature > 0 the atoms are independent draws from ρ₀ with equal masses, and steps are exact in law
+    for what the noise of a radius' hidden directions does. `Trajectory.error` is an estimate of the error of
+    the risk: of ρ₀ by atoms, and of the steps; with noise the standard error (the bias of the step is not in
+    it).
+
+    Args:
+        count: Most atoms; default 1024, 4096 in more than two random coordinates, 10 000 with noise.
+        start: Atoms to start from, in place of ρ₀; masses may be 0.
+        rtol: Relative error per step of ``"dopri5"``.
+        atol: Absolute error per step.
+        method: ``"dopri5"`` chooses its steps; ``"euler"``, ``"heun"`` and ``"rk4"`` have a fixed `step`. With
+            noise ``"euler"`` (weak order 1) or ``"heun"`` (weak order 2).
+        step: Step size h of schemes with fixed steps; the clock is t = k·h.
+        tolerance: Stop when the root mean square of ∇Ψ_λ over ρ is below it.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> from mfcore.atoms import Atoms
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=40, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Radial(0.5),
+        ... )
+        >>> run = mf.solve(model, Atoms(), horizon=1.0, save_at=[0.0, 1.0])
+        >>> run.final
+        Cloud(points=<array 64×1>, weights=<array 64>)
+        >>> bool(run.risk[1] < run.risk[0]), bool(run.error.max() < 1e-8)
+        (True, True)
+    """
+
+    count: int | None
+    cloud: Cloud | None  # the argument `start`: every method has a function of that name
+    rtol: float
+    atol: float
+    method: str
+    step: float | None
+    tolerance: float | None
+
+    def __init__(
+        self,
+        count: int | None = None,
+        *,
+        start: Cloud | None = None,
+        rtol: float = 1e-8,
+        atol: float = 1e-10,
+        method: str = "dopri5",
+        step: float | None = None,
+        tolerance: float | None = None,
+    ) -> None:
+        if start is not None:
+            _check.instance(start, "start", Cloud, "an mf.Cloud(points, weights)")
+        if count is not None and start is not None:
+            raise ValueError(f"count must be left out with start, got {count!r}")
+        _check.choice(method, "method", ("dopri5", *_FIXED))
+        if method in _FIXED and step is None:
+            raise ValueError(f"step must be given with method={method!r}")
+        if method not in _FIXED and step is not None:
+            raise ValueError(
+                f"step must be left out with method={method!r}, which chooses its own, got {step!r}"
+            )
+        values = {
+            "count": None if count is None else _check.count(count, "count"),
+            "cloud": start,
+            "rtol": _check.number(rtol, "rtol", above=0),
+            "atol": _check.number(atol, "atol", above=0),
+            "method": method,
+            "step": None if step is None else _check.number(step, "step", above=0),
+            "tolerance": None if tolerance is None else _check.number(tolerance, "tolerance", above=0),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> AtomRung:
+        """A run of this method at t = 0."""
+        return AtomRung(self, model, seed, threads)
+
+    def _arguments(self) -> dict[str, Any]:
+        """What `Atoms(…)` was called with."""
+        names = ["start" if f.name == "cloud" else f.name for f in fields(self)]
+        values = [getattr(self, f.name) for f in fields(self)]
+        return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+    def _to_config(self) -> dict[str, Any]:
+        return {"kind": "Atoms", **self._arguments()}
+
+    def __repr__(self) -> str:
+        return f"Atoms({', '.join(f'{name}={value!r}' for name, value in self._arguments().items())})"
