@@ -5,7 +5,8 @@ from dataclasses import replace
 import mfcore as mf
 import numpy as np
 import pytest
-from mfcore.experiments import predictable_failure
+from mfcore.experiments import predictable_failure, three_atoms
+from PIL import Image
 
 
 def rows_of(report, source):
@@ -40,3 +41,25 @@ def test_the_clock_of_predictable_failure_is_that_of_its_steps(failure):
     sgd = failure.runs["sgd-0.1"]
     assert sgd.meta["steps"] == 10_000
     assert sgd.t[-1] == pytest.approx(2e-5 * sum(k**-0.25 for k in range(1, 10_001)), rel=1e-12)
+
+
+def test_three_atoms_move_by_field_and_interaction(tmp_path):
+    report = mf.experiments.run("three-atoms", size=replace(three_atoms.QUICK, frames=3))
+    assert len(report.rows) == 6
+    assert all(row.agrees for row in report.rows), report.table()
+    written = report.write(tmp_path)
+    assert written[-1].name == "three-atoms.gif"
+    with Image.open(written[-1]) as film:
+        assert film.n_frames == 4  # three, and the one at t = 4 that the picture shows
+
+
+def test_the_field_and_the_interaction_are_gradients_of_V_and_U():
+    neurons, z, e = three_atoms.START, np.array([[0.7, -0.4]]), 1e-6
+    field, interaction = three_atoms._forces(z, neurons)
+    for c in range(2):
+        step = e * np.eye(2)[[c]]
+        slope = (mf.V(three_atoms.MODEL, z + step) - mf.V(three_atoms.MODEL, z - step)) / (2 * e)
+        pairs = [mf.U(three_atoms.MODEL, z + s * step, neurons).mean() for s in (1, -1)]
+        # Central differences: rounding 1e-16 / 1e-6, curvature 1e-12.
+        assert field[0, c] == pytest.approx(-slope[0], abs=1e-8)
+        assert interaction[0, c] == pytest.approx(-(pairs[0] - pairs[1]) / (2 * e), abs=1e-8)

@@ -76,9 +76,9 @@ def run(work: Work, size: Size) -> Report:
             "Three ReLU neurons (dots) learn a teacher of three (stars), x ~ N(0, I₂). Rows: t = "
             f"{', '.join(f'{t:g}' for t in SHOWN)}. Columns: the field −∇V, the same at all times; the "
             "interaction −∇∫U dρ; their sum −∇Ψ, which the neurons follow. Arrows on neurons are what "
-            f"{STRIDE:g} units of time would do; grey arrows are as long as the square root of the speed. Lines: the path "
-            f"of the gradient flow (thick), and of SGD from the same neurons (thin), h = {size.step:g}, "
-            f"{steps:,} steps. The animation (.gif) shows the same."
+            f"{STRIDE:g} units of time would do; grey arrows are as long as the square root of the speed. "
+            "Lines: the path of the gradient flow (thick), and of SGD from the same neurons (thin), "
+            f"h = {size.step:g}, {steps:,} steps. The animation (.gif) shows the same."
         ),
         figure=_figure(flow, sgd),
         rows=list(_rows(flow, work.runs["gd"], sgd)),
@@ -154,7 +154,7 @@ def _figure(flow: Trajectory, sgd: Trajectory) -> Any:
 
 def _panel(ax: Any, neurons: FloatArray, which: int) -> None:
     """Field (0), interaction (1) or both (2), on a grid and on the neurons."""
-    side = np.linspace(-BOX, BOX, 15)[1:-1:1]
+    side = np.linspace(-BOX, BOX, 15)[1:-1]
     grid = np.stack([x.ravel() for x in np.meshgrid(side, side)], axis=1)
     forces = _forces(grid, neurons)
     at_grid = (*forces, forces[0] + forces[1])[which]
@@ -165,7 +165,18 @@ def _panel(ax: Any, neurons: FloatArray, which: int) -> None:
     mine = _forces(neurons, neurons)
     vectors = (*mine, mine[0] + mine[1])[which]
     color = (COLORS[2], COLORS[1], COLORS[0])[which]
-    ax.quiver(*neurons.T, *vectors.T, color=color, scale=1 / STRIDE, width=0.012, headwidth=3.2, headlength=3.2, headaxislength=3, zorder=4, **options)
+    ax.quiver(
+        *neurons.T,
+        *vectors.T,
+        color=color,
+        scale=1 / STRIDE,
+        width=0.012,
+        headwidth=3.2,
+        headlength=3.2,
+        headaxislength=3,
+        zorder=4,
+        **options,
+    )
     ax.plot(*TEACHER.T, "*", color="black", markersize=9, markerfacecolor="white", zorder=3)
     ax.plot(*neurons.T, "o", color="black", markersize=5, zorder=5)
     ax.set(xlim=(-BOX, BOX), ylim=(-BOX, BOX), aspect="equal", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
