@@ -18,7 +18,7 @@ Examples:
     7.25
 """
 
-from . import activations, conventions, data, init, plots, steppers
+from . import activations, conventions, data, experiments, init, plots, steppers
 from ._build import build_info, get_cmake_dir, get_include
 from ._reduced_init import ReducedInit
 from .atoms import Atoms
@@ -75,6 +75,7 @@ __all__ = [
     "dissipation",
     "distance",
     "estimate",
+    "experiments",
     "free_energy",
     "get_cmake_dir",
     "get_include",
