@@ -115,8 +115,8 @@ class Ladder:
 
         Args:
             name: One of `GAPS`, or ``"total"``, which is from the limit to SGD and the sum of the others.
-            quantity: ``"risk"`` and ``"norm"`` are signed, upper rung minus lower; ``"distance"`` and ``"w1"``
-                are distances.
+            quantity: ``"risk"`` and ``"norm"`` are signed, upper rung minus lower; ``"distance"`` and
+                ``"w1"`` are distances.
         """
         _check.choice(name, "name", self.names(quantity))
         if quantity in ("distance", "w1"):
@@ -195,7 +195,9 @@ class Ladder:
         except ImportError:
             raise ImportError("to_xarray needs xarray: pip install 'mfcore[xarray]'") from None
         common = ("neurons", "step", "replica")
-        variables = {name: ((*common, "rung", "t"), getattr(self, name)) for name in ("risk", "error", "norm")}
+        variables = {
+            name: ((*common, "rung", "t"), getattr(self, name)) for name in ("risk", "error", "norm")
+        }
         missing = np.full_like(self.distance[..., :1, :], np.nan)  # the limit has no neurons
         variables["distance"] = ((*common, "gap", "t"), np.concatenate([missing, self.distance], axis=-2))
         variables["w1"] = ((*common, "gap", "t"), self.w1)

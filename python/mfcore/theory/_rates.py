@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 _BENT = 0.02  # of a gap: how far a power law is trusted, so that no point has all the weight
 
-# What theory says of the gaps in risk, by gap and variable. At a minimiser of the risk the first variation
-# vanishes, and what was N^(-1/2) is N^(-1).
+# What theory says of the largest gaps, by quantity, gap and variable. At a minimiser of the risk the first
+# variation vanishes, and what was N^(-1/2) is N^(-1).
+_WIDTH, _NOISE = "-1/2 (-1 at a minimiser)", "1/2 (1 where the bias rules)"
 THEORY = {
-    ("PDE-ND", "N"): "-1/2 (-1 at a minimiser)",
-    ("ND-PD", "N"): "-1/2 (-1 at a minimiser)",
-    ("PD-GD", "h"): "1",
-    ("GD-SGD", "h"): "1/2 (1 where the bias is all)",
-    ("PDE-ND", "D"): "0",
-    ("ND-PD", "D"): "0",
-    ("GD-SGD", "D"): "at most 1/2",
+    ("risk", "PDE-ND", "N"): _WIDTH,
+    ("risk", "ND-PD", "N"): _WIDTH,
+    ("risk", "PD-GD", "h"): "1",
+    ("risk", "GD-SGD", "h"): _NOISE,
+    ("distance", "ND-PD", "N"): "-1/2, up to log N",
+    ("distance", "PD-GD", "h"): "1",
+    ("distance", "GD-SGD", "h"): "1/2",
+    ("risk", "PDE-ND", "D"): "0",
+    ("risk", "ND-PD", "D"): "0",
+    ("risk", "GD-SGD", "D"): "at most 1/2",
+    ("distance", "GD-SGD", "D"): "1/2",
 }
 
 
@@ -94,7 +99,10 @@ class Rates:
 
     def table(self) -> str:
         """All slopes as a Markdown table."""
-        lines = [f"| gap ({self.quantity}) | in | slope | 95 % interval | theory |", "|---|---|---:|---:|---|"]
+        lines = [
+            f"| gap ({self.quantity}) | in | slope | 95 % interval | theory |",
+            "|---|---|---:|---:|---|",
+        ]
         for r in self.rates:
             interval = f"{r.low:.3f} … {r.high:.3f}" if math.isfinite(r.low) else "one replica"
             lines.append(f"| {r.gap} | {r.variable} | {r.slope:.3f} | {interval} | {r.theory} |")
@@ -117,7 +125,7 @@ def rates_of(ladder: Ladder, quantity: str, gaps: Sequence[str]) -> Rates:
                 continue  # they know no step
             points = samples if axis == 0 else samples.swapaxes(1, 2)
             slope, half = jackknife(points, lambda part, x=values: _pooled(x, part))  # type: ignore[misc]
-            says = THEORY.get((gap, variable), "") if quantity == "risk" else ""
+            says = THEORY.get((quantity, gap, variable), "")
             found.append(Rate(gap, variable, slope, slope - half, slope + half, says))
     return Rates(quantity, tuple(found))
 
@@ -157,7 +165,7 @@ def rates_in_dimension(ladders: Sequence[Ladder], quantity: str = "risk") -> Rat
         samples = np.stack([np.moveaxis(one.suprema(gap, quantity), 2, 0) for one in ladders], axis=1)
         flat = samples.reshape(*samples.shape[:2], -1)
         slope, half = jackknife(flat, lambda part: _pooled(rows, part))
-        says = THEORY.get((gap, "D"), "") if quantity == "risk" else ""
+        says = THEORY.get((quantity, gap, "D"), "")
         found.append(Rate(gap, "D", slope, slope - half, slope + half, says))
     return Rates(quantity, tuple(found))
 
