@@ -4,7 +4,7 @@ Examples:
     >>> import mfcore as mf
     >>> from mfcore import theory
     >>> model = mf.Model(
-    ...     data=mf.data.IsotropicGaussians(d=8, delta=0.5),
+    ...     data=mf.data.IsotropicGaussians(d=40, delta=0.5),
     ...     network=mf.Network(mf.activations.relu),
     ...     init=mf.init.Radial(1.0),
     ... )

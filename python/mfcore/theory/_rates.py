@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 _BENT = 0.02  # of a gap: how far a power law is trusted, so that no point has all the weight
 
-# What theory says of the largest gaps, by quantity, gap and variable. At a minimiser of the risk the first
-# variation vanishes, and what was N^(-1/2) is N^(-1).
-_WIDTH, _NOISE = "-1/2 (-1 at a minimiser)", "1/2 (1 where the bias rules)"
+# What theory says of the largest gaps, by quantity, gap and variable. R_N - R is N^(-1/2) times 2 sd(Ψ), plus
+# (∫U(θ, θ)dρ - ∫∫U)/N: at a minimiser, and wherever Ψ is nearly constant on ρ, the second is all one sees.
+_WIDTH, _NOISE = "-1/2; -1 where Ψ is constant", "1/2; 1 where the bias rules"
 THEORY = {
     ("risk", "PDE-ND", "N"): _WIDTH,
     ("risk", "ND-PD", "N"): _WIDTH,
@@ -146,7 +146,7 @@ def rates_in_dimension(ladders: Sequence[Ladder], quantity: str = "risk") -> Rat
         ...     network, init = mf.Network(mf.activations.relu), mf.init.Radial(1.0)
         ...     model = mf.Model(mf.data.IsotropicGaussians(d=d, delta=0.5), network, init)
         ...     return theory.ladder(model, [40], [0.02], horizon=0.2, replicas=3, save_at=3, rng=0)
-        >>> [rate.gap for rate in theory.rates_in_dimension([budget(4), budget(16)])]
+        >>> [rate.gap for rate in theory.rates_in_dimension([budget(30), budget(60)])]
         ['PDE-ND', 'ND-PD', 'PD-GD', 'GD-SGD', 'total']
     """
     ladders = list(ladders)
