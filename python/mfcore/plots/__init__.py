@@ -1,4 +1,4 @@
-"""Pictures of trajectories and measures: `risk`, `observable`, `density` and `particles`; `ladder`.
+"""Pictures of runs (`risk`, `observable`), of measures (`density`, `particles`) and of budgets (`ladder`).
 
 Every function returns matplotlib axes that can also be saved directly, ``mf.plots.risk(runs).savefig(path)``,
 and draws on the axes given as ``ax=``. Colours can be told apart by the colour-blind, and curves are named at

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate import solve_ivp
 
 from .. import _check
 from .._check import FloatArray
@@ -207,6 +206,7 @@ class _RadialFlow:
 
     def radii(self, step: float, times: FloatArray) -> FloatArray:
         """Radii at all times, (T, atoms)."""
+        from scipy.integrate import solve_ivp  # takes long to load
 
         # Of u = r², whose velocity 2r·ṙ has no pole at r = 0.
         def velocity(_: float, u: FloatArray) -> FloatArray:
