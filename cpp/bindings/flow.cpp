@@ -230,6 +230,12 @@ void bind_flow(py::module_& m) {
         .def_property_readonly("rejected", [](const Flow& flow) { return flow.counts().rejected; })
         .def_property_readonly("evaluations", [](const Flow& flow) { return flow.counts().evaluations; })
         .def_property_readonly("drift", [](const Flow& flow) { return flow.counts().drift; })
+        .def("refused",
+             [](const Flow& flow) {
+                 auto theta = make({flow.size()});
+                 flow.refused(theta.mutable_data());
+                 return theta;
+             })
         .def("theta",
              [](const Flow& flow) {
                  auto theta = make({flow.size()});

@@ -38,8 +38,8 @@ void chi_squares(const Stream& normal, const Stream& uniform, double degrees, st
             const auto cube = [&] { return (1 + c * x[k]) * (1 + c * x[k]) * (1 + c * x[k]); };
             double v = cube();
             for (int attempt = 1; attempt < kAttempts && !accepted(x[k], v, d, u[k]); ++attempt) {
-                const std::uint64_t item = static_cast<std::uint64_t>(attempt) * kApart + first +
-                                           static_cast<std::uint64_t>(k);
+                const std::uint64_t item =
+                    static_cast<std::uint64_t>(attempt) * kApart + first + static_cast<std::uint64_t>(k);
                 normals(normal, item, 1, x + k);
                 uniforms(uniform, item, 1, u + k);
                 v = cube();

@@ -290,6 +290,31 @@ class System:
     def speed(self) -> list[float]: ...
     def __call__(self, theta: _Array) -> _Array: ...
 
+class GridPotential:
+    def __init__(
+        self,
+        first: _Array,
+        *,
+        second: _Array | None = ...,
+        core: _Array | None = ...,
+        shift: _Array,
+        floor: float,
+        decay: _Array,
+        threads: int = ...,
+    ) -> None: ...
+    @property
+    def rank(self) -> int: ...
+    def potential(self, mass: _Array) -> _Array: ...
+    def risk(self, mass: _Array) -> float: ...
+
+class GridAxis:
+    def __init__(self, width: _Array, coupling: _Array, watched: list[int] = ...) -> None: ...
+
+class GridStepper:
+    def __init__(self, potential: GridPotential, axes: list[GridAxis], scheme: str) -> None: ...
+    def run(self, mass: _Array, dt: float, steps: int) -> tuple[int, float]: ...
+    def bound(self, mass: _Array) -> float: ...
+
 class Flow:
     @staticmethod
     def fixed(
@@ -313,6 +338,20 @@ class Flow:
         tolerance: float = ...,
         first_step: float = ...,
     ) -> Flow: ...
+    @staticmethod
+    def finite_volume(
+        potential: GridPotential,
+        axes: list[GridAxis],
+        start: _Array,
+        scheme: str,
+        *,
+        t: float = ...,
+        first: float = ...,
+        step: float = ...,
+        accuracy: float = ...,
+        tolerance: float = ...,
+        wall: float = ...,
+    ) -> Flow: ...
     def run(self, t: float, seconds: float = ...) -> str: ...
     @property
     def t(self) -> float: ...
@@ -324,12 +363,59 @@ class Flow:
     def rejected(self) -> int: ...
     @property
     def drift(self) -> float: ...
+    def refused(self) -> _Array: ...
     @property
     def evaluations(self) -> int: ...
     def theta(self) -> _Array: ...
     def save(self) -> tuple[_Array, _Array]: ...
     def restore(self, numbers: list[float], vectors: _Array) -> None: ...
 
+class DiffusionAxis:
+    def __init__(
+        self,
+        edges: npt.ArrayLike,
+        *,
+        rate: float = ...,
+        volume: float = ...,
+        watched: Sequence[int] = ...,
+    ) -> None: ...
+
+class FokkerPlanck(Flow):
+    def __init__(
+        self,
+        potential: GridPotential,
+        axes: Sequence[DiffusionAxis],
+        start: _Array,
+        *,
+        temperature: float,
+        t: float = ...,
+        rtol: float = ...,
+        first: float = ...,
+        step: float = ...,
+        order: int = ...,
+        coupling: str = ...,
+        tolerance: float = ...,
+        wall: float = ...,
+        threads: int = ...,
+    ) -> None: ...
+    @property
+    def free_energy(self) -> float: ...
+    @property
+    def risk(self) -> float: ...
+    @property
+    def dissipation(self) -> float: ...
+    @property
+    def largest_rise(self) -> float: ...
+
+def log_cell_volume(low: npt.ArrayLike, high: npt.ArrayLike, e: npt.ArrayLike) -> Any: ...
+def diffuse(
+    axes: Sequence[DiffusionAxis],
+    temperature: float,
+    psi: _Array,
+    dt: float,
+    mass: _Array,
+    threads: int = ...,
+) -> _Array: ...
 def sgd_step(
     network: Network,
     theta: _Array,

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
 from ._check import FloatArray
@@ -19,7 +18,9 @@ from ._check import FloatArray
 # Terms of a panel's polynomial. With 14 the features of kinked activations at d = 320 need twice as many
 # samples in all for 1e-12, with 24 no fewer.
 TERMS = 18
+NARROWEST = 2.0**-40  # panel, as a part of all: narrower than any kink needs
 OVERSAMPLING = 1.25  # places per function
+CHUNK = 4_000_000  # entries of features taken together
 SKETCH = 256  # rows of the first random sketch of a large matrix
 
 _POINTS = np.sin(np.pi * (np.arange(TERMS) - (TERMS - 1) / 2) / TERMS)  # Chebyshev points, increasing
@@ -32,20 +33,57 @@ class NotSeparableError(Exception):
 
 @dataclass
 class Sampler:
-    """√p_q Φ_q(z), with a count of the points and the largest entry so far."""
+    """√p_q Φ_q(z) in an orthonormal basis of combinations of nodes, which grows with what is seen.
+
+    Args:
+        function: From points, (n, k), to √p_q Φ_q, (n, Q).
+        nodes: The basis, (combinations, Q): none to begin with.
+        tolerance: What combinations may miss of an entry, relative to the largest entry.
+        most: Points that may be asked for.
+        most_nodes: Combinations at which to give up.
+    """
 
     function: Callable[[FloatArray], FloatArray]
-    most: int  # points that may be asked for
+    nodes: FloatArray
+    tolerance: float
+    most: int
+    most_nodes: int
     points: int = 0
-    largest: float = 0.0
+    largest: float = 0.0  # entry so far
+
+    def raw(self, z: FloatArray) -> FloatArray:
+        """√p_q Φ_q(z), shape (n, Q)."""
+        self._afford(len(z))
+        self.points += len(z)
+        values = self.function(z)
+        self.largest = max(self.largest, float(np.abs(values).max(initial=0.0)))
+        return values
 
     def __call__(self, z: FloatArray) -> FloatArray:
-        self.points += len(z)
-        if self.points > self.most:
+        """Coordinates in the basis, shape (n, combinations)."""
+        self._afford(len(z))
+        chunk = max(1, CHUNK // self.nodes.shape[1])
+        parts = [np.empty((0, len(self.nodes)))]
+        parts += [self._coordinates(self.raw(z[i : i + chunk])) for i in range(0, len(z), chunk)]
+        return np.vstack([wider(part, len(self.nodes)) for part in parts])
+
+    def _afford(self, count: int) -> None:
+        if self.points + count > self.most:
             raise NotSeparableError(f"more than {self.most} points")
-        values = self.function(z)
-        self.largest = max(self.largest, float(np.abs(values).max()))
-        return values
+
+    def _coordinates(self, values: FloatArray) -> FloatArray:
+        coordinates = values @ self.nodes.T
+        rest = values - coordinates @ self.nodes
+        allowed = self.tolerance * self.largest
+        if len(self.nodes) and np.abs(rest).max() <= allowed:
+            return np.asarray(coordinates)
+        new = row_space(rest, allowed, self.most_nodes)
+        if len(self.nodes) + len(new) > self.most_nodes:
+            raise NotSeparableError(f"more than {self.most_nodes} combinations of nodes")
+        new -= (new @ self.nodes.T) @ self.nodes  # rounding of a small rest
+        new, _ = np.linalg.qr(new.T)
+        self.nodes = np.vstack([self.nodes, new.T])
+        return np.hstack([coordinates, rest @ new])
 
 
 class Fibres:
@@ -60,8 +98,9 @@ class Fibres:
     def __init__(self, c: int, edges: FloatArray, most: int) -> None:
         self.c, self.most = c, most
         self.panels = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+        self.narrowest = NARROWEST * (edges[-1] - edges[0])
         self.lines = np.empty((0, 0))
-        self.values: list[FloatArray] = []  # of each panel: (TERMS, fibres)
+        self.values: list[FloatArray] = []  # of each panel: (TERMS, lines, combinations)
 
     @property
     def edges(self) -> FloatArray:
@@ -76,23 +115,27 @@ class Fibres:
     def add(self, sample: Sampler, lines: FloatArray, tolerance: float) -> None:
         """Sample lines through these points too; halve panels until all fibres are resolved."""
         fresh = self._sampled(sample, self.panels, lines)
-        old = self.values
-        self.values = [np.hstack(pair) for pair in zip(old, fresh, strict=True)] if old else fresh
-        self.lines = np.vstack([self.lines, lines]) if old else lines
+        old = self._wider(len(sample.nodes)) if self.values else [panel[:, :0] for panel in fresh]
+        self.values = [np.concatenate(pair, axis=1) for pair in zip(old, fresh, strict=True)]
+        self.lines = np.vstack([self.lines.reshape(-1, lines.shape[1]), lines])
         pending, unchecked = [True] * len(self.panels), fresh
         while any(pending):
             # Two coefficients, one of an even and one of an odd polynomial: what follows is smaller.
             bad = [
-                new and float(np.abs(_SERIES[-2:] @ values).max()) > tolerance * sample.largest
+                new
+                and float(np.abs(_SERIES[-2:] @ _flat(values)).max(initial=0.0)) > tolerance * sample.largest
                 for new, values in zip(pending, unchecked, strict=True)
             ]
             halves = [
                 half for panel, b in zip(self.panels, bad, strict=True) if b for half in _halves(*panel)
             ]
-            if len(self.panels) + len(halves) // 2 > self.most:
-                raise NotSeparableError(f"more than {self.most} panels in coordinate {self.c}")
+            narrowest = min((high - low for low, high in halves), default=math.inf)
+            if len(self.panels) + len(halves) // 2 > self.most or narrowest < self.narrowest:
+                raise NotSeparableError(f"too many or too narrow panels in coordinate {self.c}")
             found = iter(self._sampled(sample, halves, self.lines) if halves else [])
-            panels, values, pending = [], [], []
+            panels: list[tuple[float, float]] = []
+            values: list[FloatArray] = []
+            pending = []
             for panel, kept, b in zip(self.panels, self.values, bad, strict=True):
                 panels += _halves(*panel) if b else [panel]
                 values += [next(found), next(found)] if b else [kept]
@@ -101,7 +144,9 @@ class Fibres:
 
     def functions(self, tolerance: float) -> FloatArray:
         """An orthonormal basis of the fibres at `points`, one function a column."""
-        return np.ascontiguousarray(row_space(np.vstack(self.values).T, tolerance).T)
+        most = max(panel.shape[2] for panel in self.values)
+        values = np.vstack([_flat(panel) for panel in self._wider(most)])
+        return np.ascontiguousarray(row_space(values.T, tolerance).T)
 
     def series(self, functions: FloatArray) -> FloatArray:
         """Chebyshev coefficients, (panels, TERMS, functions), of functions given at `points`."""
@@ -115,16 +160,16 @@ class Fibres:
         """
         rank = functions.shape[1]
         series, edges = self.series(functions), self.edges
-        there = _values(edges, series, old)
+        there = panel_values(edges, series, old)
         while len(old) < min(math.ceil(OVERSAMPLING * rank), len(functions)):
             # Pivots in the metric of what the places so far determine: first what they leave open.
-            metric = np.linalg.qr(np.vstack([there, 1e-6 * np.eye(rank)]), mode="r")
+            metric = np.asarray(np.linalg.qr(np.vstack([there, 1e-6 * np.eye(rank)]), mode="r"))
             weak = linalg.solve_triangular(metric.T, functions.T, lower=True)
             _, _, order = linalg.qr(weak, mode="economic", pivoting=True)
             count = min(math.ceil(OVERSAMPLING * rank), len(functions)) - len(old)
             new = order[: min(rank, count)]
             old, there = np.concatenate([old, self.points[new]]), np.vstack([there, functions[new]])
-        return old, np.linalg.pinv(there)
+        return old, np.asarray(np.linalg.pinv(there))
 
     def _sampled(
         self, sample: Sampler, panels: list[tuple[float, float]], lines: FloatArray
@@ -133,12 +178,26 @@ class Fibres:
         points = np.repeat(lines[None], len(z), axis=0)
         points[:, :, self.c] = z[:, None]
         values = sample(points.reshape(-1, lines.shape[1]))
-        return list(values.reshape(len(panels), TERMS, -1))
+        return list(values.reshape(len(panels), TERMS, len(lines), -1))
+
+    def _wider(self, combinations: int) -> list[FloatArray]:
+        return [wider(panel, combinations) for panel in self.values]
 
 
-def row_space(matrix: FloatArray, tolerance: float) -> FloatArray:
-    """Orthonormal rows, as few as span the rows of `matrix` up to `tolerance` in every entry."""
+def wider(values: FloatArray, combinations: int) -> FloatArray:
+    """Coordinates in a basis that has grown since: zeros for what was missed."""
+    missing = combinations - values.shape[-1]
+    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]) if missing else values
+
+
+def row_space(matrix: FloatArray, tolerance: float, most: int | None = None) -> FloatArray:
+    """Orthonormal rows, as few as span the rows of `matrix` up to `tolerance` in every entry.
+
+    If more than `most` are needed: at least that many, but perhaps too few.
+    """
     rows, columns = matrix.shape
+    if not matrix.any():
+        return np.eye(1, columns)
     sketch = SKETCH
     while True:
         # A random combination of rows spans what they span: enough of them for the rank, and a few more.
@@ -147,10 +206,10 @@ def row_space(matrix: FloatArray, tolerance: float) -> FloatArray:
         if not exact:
             mixed = np.random.default_rng(rows).standard_normal((sketch, rows)) @ matrix
         if len(mixed) > columns:
-            mixed = np.linalg.qr(mixed, mode="r")
+            mixed = np.asarray(np.linalg.qr(mixed, mode="r"))
         _, sizes, right = np.linalg.svd(mixed, full_matrices=False)
         rank = _smallest_rank(matrix, right, tolerance, None if not exact else sizes)
-        if rank is not None:
+        if rank is not None or (most is not None and sketch > most):
             return np.asarray(right[:rank])
         sketch *= 2
 
@@ -179,12 +238,16 @@ def _smallest_rank(
     return high
 
 
-def _values(edges: FloatArray, series: FloatArray, z: FloatArray) -> FloatArray:
+def panel_values(edges: FloatArray, series: FloatArray, z: FloatArray) -> FloatArray:
     """Functions given by their series on panels, at points."""
     panel = np.clip(np.searchsorted(edges, z, side="right") - 1, 0, len(series) - 1)
     low, high = edges[panel], edges[panel + 1]
     terms = np.polynomial.chebyshev.chebvander(((z - low) - (high - z)) / (high - low), TERMS - 1)
     return np.asarray(np.einsum("nt,ntf->nf", terms, series[panel]))
+
+
+def _flat(values: FloatArray) -> FloatArray:
+    return values.reshape(len(values), -1)
 
 
 def _places(panels: list[tuple[float, float]]) -> FloatArray:

@@ -142,7 +142,7 @@ class Grid:
         return box
 
     def diffusion_axes(self) -> list[_core.DiffusionAxis]:
-        """The one or two axes of the noisy core: coordinates at rest are one if they have several cells."""
+        """The axes of the noisy core: coordinates at rest are a first one if they have several cells."""
         reduced, found = self.reduced, []
         repeat = math.prod(self.shape[c] for c in self.still)
         if repeat > 1:
@@ -152,12 +152,15 @@ class Grid:
             ends = ([] if self.has_wall(c) else [0]) + [n - 1]
             rate, volume = reduced.rates[c], reduced.volume[c]
             found.append(_core.DiffusionAxis(self.edges[c], rate=rate, volume=volume, watched=ends))
-        if len(found) > 2:
-            raise ValueError(
-                "coordinates at rest must be known exactly by ρ0 beside two moving ones with noise, "
-                f"got {repeat} cells of them; use mf.Atoms"
-            )
         return found
+
+    def still_log_volume(self, mass: FloatArray) -> float:
+        """Mean over `mass` of the log volume of its cell in the coordinates at rest."""
+        logs = np.zeros(())
+        for c in self.still:
+            e = self.edges[c]
+            logs = np.add.outer(logs, _core.log_cell_volume(e[:-1], e[1:], self.reduced.volume[c]))
+        return float((mass.sum(axis=self.moving) * logs).sum())
 
     def potential(self, threads: int = 0, *, split: bool = False) -> _core.GridPotential:
         """Features at the centres, compressed; `split`: coordinates at rest are an axis of their own."""
@@ -165,8 +168,8 @@ class Grid:
         root = np.sqrt(reduced.weights)
         if self.features is not None:
             parts = [self.features.basis(c, self.centers[c]) for c in range(len(self.edges))]
-            first, second, core = _in_order(parts, self.features.core, self.order)
-            nodes = self.features.nodes
+            factors = _in_order(parts, self.features.core, self.order)
+            first, second, core, nodes = _on_cells(*factors, self.features.nodes)
         elif len(self.moving) == 1 and not (split and len(self.edges[self.moving[0]]) - 1 < self.size):
             basis, coefficients, _ = _core.compress(self._table() * root, COMPRESSION)
             turn, nodes = _orthonormal(coefficients)
@@ -208,6 +211,8 @@ class Grid:
         """A quarter longer along coordinate `c` at its low (0) or high (1) side, in at most `most` cells."""
         edges = self.edges[c]
         if len(edges) - 1 + _quarter(edges) > most:
+            if len(edges) % 2 == 0:  # an odd number of cells: one more, so that all have a partner
+                edges = np.append(edges, 2 * edges[-1] - edges[-2])
             edges = _merged(edges)
         steps = np.arange(1, _quarter(edges) + 1)
         if side == 1:
@@ -220,6 +225,14 @@ class Grid:
             edges = np.append(new, edges)
         return replace(self, edges=tuple(edges if i == c else e for i, e in enumerate(self.edges)))
 
+    def trimmed(self, c: int, mass: FloatArray, least: float) -> Grid:
+        """Without cells at the ends of coordinate `c` that hold less than `least` together."""
+        along = mass.sum(axis=tuple(i for i in range(mass.ndim) if i != c))
+        low = 0 if self.has_wall(c) else int(np.searchsorted(np.cumsum(along), least)) // 4 * 4
+        high = len(along) - int(np.searchsorted(np.cumsum(along[::-1]), least))
+        edges = self.edges[c][low : high + 1]
+        return replace(self, edges=tuple(edges if i == c else e for i, e in enumerate(self.edges)))
+
 
 def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
     """Masses on another grid: what a cell holds is spread evenly over it. Exact where cells are merged."""
@@ -227,6 +240,9 @@ def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
         if a is not b and not np.array_equal(a, b):
             overlap = np.minimum.outer(b[1:], a[1:]) - np.maximum.outer(b[:-1], a[:-1])
             share = np.maximum(overlap, 0.0) / np.diff(a)
+            # What was outside of the new cells is in the outermost ones.
+            share[0, a[:-1] < b[0]] += 1 - share[:, a[:-1] < b[0]].sum(axis=0)
+            share[-1, a[1:] > b[-1]] += 1 - share[:, a[1:] > b[-1]].sum(axis=0)
             mass = np.moveaxis(np.tensordot(share, mass, (1, c)), 0, c)
     return np.ascontiguousarray(mass)
 
@@ -248,7 +264,8 @@ def centered_edges(centers: FloatArray) -> FloatArray:
 
 
 def _quarter(edges: FloatArray) -> int:
-    return max(2, (len(edges) - 1) // 4)
+    """About a quarter of the cells; a multiple of 4, so that grids of pairs of pairs stay aligned."""
+    return 4 * max(1, round((len(edges) - 1) / 16))
 
 
 def _merged(edges: FloatArray) -> FloatArray:
@@ -278,6 +295,17 @@ def _in_order(
     return first, last, np.ascontiguousarray(core.reshape(-1, rank))
 
 
+def _on_cells(
+    first: FloatArray, second: FloatArray, core: FloatArray, nodes: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The same table with fewer functions: what the box needs between the centres of cells, they do not."""
+    (q1, r1), (q2, r2) = np.linalg.qr(first), np.linalg.qr(second)
+    rank = core.shape[1]
+    table = np.einsum("ia,jb,abk->ijk", r1, r2, core.reshape(len(r1.T), len(r2.T), rank), optimize=True)
+    own1, own2, core, turn = _tucker(table.reshape(-1, rank), len(r2))
+    return q1 @ own1, q2 @ own2, core, turn @ nodes
+
+
 def _tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Factors of the two axes, core and nodes of a full table, axis by axis."""
     q = table.shape[1]
@@ -291,7 +319,7 @@ def _tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, Float
 
 
 def _cut(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns and coefficients, no entry off by more than a third of the tolerance."""
+    """Orthonormal columns and coefficients, off by a third of the tolerance in the spectral norm."""
     u, sizes, v = np.linalg.svd(table, full_matrices=False)
-    rank = max(1, int((sizes > COMPRESSION / 3 * np.abs(table).max()).sum()))
+    rank = max(1, int((sizes > COMPRESSION / 3 * sizes[0]).sum()))
     return np.ascontiguousarray(u[:, :rank]), sizes[:rank, None] * v[:rank]

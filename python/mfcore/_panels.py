@@ -155,8 +155,8 @@ def refined(
 ) -> tuple[Mesh, FloatArray]:  # fmt: skip
     """Halve the panels `rough`, and unite halves that are as good as one panel, not below `coarsest`.
 
-    `mergeable(error, values)` says for pairs by how much one panel would miss their atoms, shape
-    (pairs, 2·NODES, k), and what these are, whether that is good enough.
+    `mergeable(missed, pairs)` says of pairs of panels, shape (pairs, 2), whether one panel would do that
+    misses their atoms by so much, shape (pairs, 2·NODES, k).
     """
     z = z.reshape(len(mesh), NODES, -1)
     present = {key: p for p, key in enumerate(zip(mesh.level, mesh.index, strict=True))}
@@ -172,7 +172,7 @@ def refined(
         both = np.stack([np.concatenate([z[p], z[q]]) for p, q in pairs])
         parents = np.einsum("ji,pic->pjc", _TO_PARENT, both)
         missed = _halves(parents.reshape(-1, z.shape[2])).reshape(both.shape) - both
-        good = mergeable(missed, both)
+        good = mergeable(missed, np.array(pairs))
         for (p, q), parent, fine in zip(pairs, parents, good, strict=True):
             if fine and not (rough[p] or rough[q]):
                 united[p] = parent

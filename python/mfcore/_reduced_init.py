@@ -67,8 +67,8 @@ class ReducedInit:
 
         Examples:
             >>> import mfcore as mf
-            >>> law, network = mf.data.MultiIndex(d=50, link=[0.0, 1.0]), mf.Network(mf.activations.relu)
-            >>> model = mf.Model(law, network, mf.init.Sphere(2.0))
+            >>> law = mf.data.MultiIndex(50, [0.0, 1.0], directions=1)
+            >>> model = mf.Model(law, mf.Network(mf.activations.relu), mf.init.Product(w=mf.init.Sphere(2.0)))
             >>> model.reduce().initial.support()
             [(-2.0, 2.0), (0.0, 2.0)]
         """
@@ -86,13 +86,13 @@ class ReducedInit:
         masses, first = np.ones(()), 0
         for block in self._blocks:
             last = first + len(block.support())
-            counts = set(nodes[first:last]) - {None} if nodes is not None else set()
+            counts = [n for n in nodes[first:last] if n is not None] if nodes is not None else []
             cells = edges[first:last]
-            own = (
-                share_among_cells(*block.quadrature(max(counts)), cells)
-                if counts
-                else block.cell_masses(cells)
-            )
+            if counts:
+                points, weights = block.quadrature(counts[0])
+                own = share_among_cells(points, weights, cells)
+            else:
+                own = block.cell_masses(cells)
             masses = np.multiply.outer(masses, own)
             first = last
         return np.asarray(masses / masses.sum())

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
 
 from . import _check, _core
 from ._check import FloatArray
-from ._fibres import Fibres, NotSeparableError, Sampler, row_space
+from ._fibres import NotSeparableError
+from ._tucker import TESTS, Search, Tucker, products
 
 if TYPE_CHECKING:
     from .reduce import ReducedModel
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["NotSeparableError", "Separable"]
 
 MOST_COORDINATES = 4  # that the core contracts
-MOST_POINTS = 400_000  # at which features are evaluated, ...
-MOST_ENTRIES = 10_000_000  # ... times nodes; but at least ...
-LEAST_POINTS = 10_000  # ... this many points
-MOST_PANELS = {1: 400}  # per coordinate; lines of several coordinates multiply
-MOST_PANELS_EACH = 64
-ROUNDS = 12
-FIRST_FIBRES = 96  # more than the rank that is usual in two coordinates
-TESTS = 256  # fresh points on which a round is measured
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,28 +33,18 @@ class Separable:
 
     Attributes:
         box: Lowest and highest value of each coordinate, shape (k, 2).
-        edges: Of the panels, one array per coordinate.
-        series: Chebyshev coefficients of the functions A_c, shape (panels, terms, rank_c) each.
-        core: L, shape (rank_1 · rank_2 ⋯, rank), the last coordinate's index fastest.
-        nodes: C, shape (rank, Q).
         clamped: Which coordinates are radii: negative values count as 0.
-        error: Largest deviation of √p_q Φ_q at random points, relative to the largest entry. The points
-            are denser near radii of 0.
-        points: How many points the features were evaluated at.
+        slope_error: As `error`, of √p_q ∂Φ_q/∂z_c, if it was asked for, else NaN. Narrow panels, which kinks
+            and cones need, lose digits of slopes.
     """
 
     box: FloatArray
-    edges: tuple[FloatArray, ...]
-    series: tuple[FloatArray, ...]
-    core: FloatArray
-    nodes: FloatArray
+    tucker: Tucker
     weights: FloatArray
     targets: FloatArray
     noise: float
     clamped: tuple[bool, ...]
-    error: float
-    points: int
-    lines: tuple[FloatArray, ...]
+    slope_error: float = math.nan
 
     @classmethod
     def build(
@@ -71,14 +53,16 @@ class Separable:
         box: npt.ArrayLike,
         *,
         tolerance: float = 1e-12,
+        slopes: float | None = None,
         like: Separable | None = None,
     ) -> Separable:
         """The features of `reduced` on a box, to `tolerance` times the largest √p_q Φ_q there.
 
         Args:
-            reduced: Its features are evaluated, at a few thousand points in two coordinates.
+            reduced: Its features are evaluated, at about ten thousand points in two coordinates.
             box: A pair (lowest, highest) per coordinate.
             tolerance: Of the measured error.
+            slopes: Of the measured error of slopes, which needs `reduced.gradients`; None: values only.
             like: The features on another box: their panels and lines are where the search starts.
 
         Raises:
@@ -90,8 +74,8 @@ class Separable:
             >>> law = mf.data.AnisotropicGaussians(d=math.inf, delta=0.5, fraction=0.2)
             >>> reduced = mf.Model(data=law, network=mf.Network(mf.activations.softplus)).reduce()
             >>> features = Separable.build(reduced, [(0, 2), (0, 1)])
-            >>> features.covers([[1.0, 0.5], [2.5, 0.5]]), features.error < 1e-12
-            (False, True)
+            >>> features.covers([[1.0, 0.5]]), features.covers([[2.5, 0.5]]), features.error < 1e-12
+            (True, False, True)
         """
         limits = _check.array(box, "box", shape=(len(reduced.coordinates), 2))
         if not (limits[:, 0] < limits[:, 1]).all():
@@ -100,9 +84,65 @@ class Separable:
         if len(limits) > MOST_COORDINATES:
             raise NotSeparableError(f"more than {MOST_COORDINATES} coordinates")
         root = np.sqrt(reduced.weights)
-        most = max(LEAST_POINTS, min(MOST_POINTS, MOST_ENTRIES // len(root)))
-        sample = Sampler(lambda z: reduced.features(z) * root, most)
-        return _Search(sample, limits, reduced, tolerance, like).run()
+        search = Search(
+            lambda z: reduced.features(z) * root,
+            len(root),
+            limits,
+            reduced.nonnegative,
+            tolerance,
+            None if like is None else like.tucker,
+        )
+        found = cls(
+            limits, search.run(), reduced.weights, reduced.targets, reduced.noise, reduced.nonnegative
+        )
+        if slopes is None:
+            return found
+        assert reduced.gradients is not None  # wrapped by the model
+        points = search.draw(TESTS)
+        want = reduced.gradients(points) * root[:, None]
+        deviation = float(np.abs(found.gradients(points) * root[:, None] - want).max())
+        slope_error = deviation / max(float(np.abs(want).max()), np.finfo(float).tiny)
+        if not slope_error <= slopes:
+            raise NotSeparableError(f"an error of slopes of {slope_error:.1e}")
+        return replace(found, slope_error=slope_error)
+
+    @property
+    def edges(self) -> tuple[FloatArray, ...]:
+        """Of the panels, one array per coordinate."""
+        return self.tucker.edges
+
+    @property
+    def series(self) -> tuple[FloatArray, ...]:
+        """Chebyshev coefficients of the functions A_c, shape (panels, terms, rank_c) each."""
+        return self.tucker.series
+
+    @property
+    def core(self) -> FloatArray:
+        """L, shape (rank_1 · rank_2 ⋯, rank), the last coordinate's index fastest."""
+        return self.tucker.core
+
+    @property
+    def nodes(self) -> FloatArray:
+        """C, shape (rank, Q)."""
+        return self.tucker.nodes
+
+    @property
+    def error(self) -> float:
+        """Largest deviation of √p_q Φ_q at random points, relative to the largest entry.
+
+        The points are denser near radii of 0.
+        """
+        return self.tucker.error
+
+    @property
+    def points(self) -> int:
+        """How many points the features were evaluated at."""
+        return self.tucker.points
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Number of functions of each coordinate."""
+        return tuple(series.shape[2] for series in self.series)
 
     @cached_property
     def compiled(self) -> _core.SeparableFeatures:
@@ -113,11 +153,6 @@ class Separable:
         axes = list(zip(self.edges, self.series, self.clamped, strict=True))
         return _core.SeparableFeatures(axes, self.core, target.tolist(), rest)
 
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Number of functions of each coordinate."""
-        return tuple(a.shape[2] for a in self.series)
-
     def covers(self, z: npt.ArrayLike) -> bool:
         """Whether all points are in the box; a negative radius counts as 0."""
         points = np.asarray(z, dtype=np.float64).reshape(-1, len(self.box))
@@ -127,7 +162,9 @@ class Separable:
     def basis(self, coordinate: int, z: npt.ArrayLike, order: int = 0) -> FloatArray:
         """A_c at values of its coordinate, or derivatives of order 1 or 2, shape (n, rank_c)."""
         values, outside = self.compiled.basis(coordinate, np.asarray(z, dtype=np.float64), order)
-        self._inside(outside)
+        if outside:
+            box = self.box[coordinate].tolist()
+            raise ValueError(f"z[:, {coordinate}] must be within {box}, got {outside} values outside")
         return values
 
     def features(self, z: npt.ArrayLike) -> FloatArray:
@@ -150,11 +187,7 @@ class Separable:
     def _at(self, z: npt.ArrayLike, orders: Sequence[int]) -> FloatArray:
         points = np.asarray(z, dtype=np.float64).reshape(-1, len(self.box))
         bases = [self.basis(c, points[:, c], order) for c, order in enumerate(orders)]
-        return np.asarray(_products(bases) @ self.core @ self.nodes / np.sqrt(self.weights))
-
-    def _inside(self, outside: int) -> None:
-        if outside:
-            raise ValueError(f"z must be inside of the box {self.box.tolist()}, got {outside} points outside")
+        return np.asarray(products(bases) @ self.core @ self.nodes / np.sqrt(self.weights))
 
     def __repr__(self) -> str:
         functions = "×".join(map(str, self.ranks))
@@ -162,131 +195,3 @@ class Separable:
             f"Separable({functions} functions, {len(self.nodes)} of {self.nodes.shape[1]} nodes, "
             f"error={self.error:.1e})"
         )
-
-
-class _Search:
-    """Fibres on a few lines, a tensor grid of their interpolation points, a test; more lines where it fails."""
-
-    def __init__(
-        self,
-        sample: Sampler,
-        box: FloatArray,
-        reduced: ReducedModel,
-        tolerance: float,
-        like: Separable | None,
-    ) -> None:
-        self.sample, self.box, self.reduced, self.tolerance = sample, box, reduced, tolerance
-        self.k = len(box)
-        self.clamped = np.array(reduced.nonnegative)
-        most = MOST_PANELS.get(self.k, MOST_PANELS_EACH)
-        edges = [_edges(*limits, like and like.edges[c]) for c, limits in enumerate(box.tolist())]
-        self.fibres = [Fibres(c, edges[c], most) for c in range(self.k)]
-        self.rng = np.random.default_rng(0)
-        self.places = [np.empty(0)] * self.k  # of a tensor grid, and ...
-        self.values: FloatArray | None = None  # ... the features there
-        corner = box[:, 1:].T
-        if like is not None:
-            self.first = [np.vstack([lines, corner]) for lines in like.lines]
-        else:
-            count = 1 if self.k == 1 else max(4 * (self.k - 1), FIRST_FIBRES // len(reduced.weights))
-            self.first = [np.vstack([self._draw(count), corner]) for _ in range(self.k)]
-
-    def run(self) -> Separable:
-        lines = self.first
-        inner = 0.4 * self.tolerance  # a share for each of panels, functions and nodes
-        for _ in range(ROUNDS):
-            for fibres, new in zip(self.fibres, lines, strict=True):
-                fibres.add(self.sample, new, inner)
-            found = self._fill(inner)
-            points = self._draw(TESTS)
-            want = self.sample(points)
-            bases = [found.basis(c, points[:, c]) for c in range(self.k)]
-            deviation = np.abs(_products(bases) @ found.core @ found.nodes - want)
-            error = float(deviation.max()) / max(self.sample.largest, np.finfo(float).tiny)
-            if error <= self.tolerance:
-                object.__setattr__(found, "error", error)
-                object.__setattr__(found, "points", self.sample.points)
-                return found
-            if error < 4 * self.tolerance:
-                inner /= 2
-            lines = [self._worst(points, deviation, max(found.ranks))] * self.k
-        raise NotSeparableError(f"an error of {error:.1e} after {ROUNDS} rounds")
-
-    def _worst(self, points: FloatArray, deviation: FloatArray, rank: int) -> FloatArray:
-        """Points for new lines: where deviations are large and differ, then where they are large."""
-        if self.k == 1:
-            return np.empty((0, 1))
-        size = deviation.max(axis=1)
-        failing = int(np.sum(size > self.tolerance * self.sample.largest))
-        count = min(failing, max(2 * self.k, rank // (4 * len(self.reduced.weights))))
-        _, _, order = linalg.qr(deviation.T, mode="economic", pivoting=True)
-        different = order[: min(count, deviation.shape[1])]
-        large = [i for i in np.argsort(-size) if i not in different]
-        return np.asarray(points[[*different, *large[: count - len(different)]]])
-
-    def _fill(self, inner: float) -> Separable:
-        allowed = inner * self.sample.largest
-        inverses, series = [], []
-        for fibres in self.fibres:
-            functions = fibres.functions(allowed)
-            series.append(fibres.series(functions))
-            self.places[fibres.c], inverse = fibres.places(functions, self.places[fibres.c])
-            inverses.append(inverse)
-        values = self._grid_values()
-        nodes = row_space(values.reshape(-1, values.shape[-1]), allowed)
-        core = values @ nodes.T
-        for c, inverse in enumerate(inverses):
-            core = np.moveaxis(np.tensordot(inverse, core, (1, c)), 0, c)
-        model = self.reduced
-        return Separable(
-            box=self.box,
-            edges=tuple(fibres.edges for fibres in self.fibres),
-            series=tuple(series),
-            core=np.ascontiguousarray(core.reshape(-1, core.shape[-1])),
-            nodes=nodes,
-            weights=model.weights,
-            targets=model.targets,
-            noise=model.noise,
-            clamped=model.nonnegative,
-            error=math.nan,
-            points=0,
-            lines=tuple(fibres.lines for fibres in self.fibres),
-        )
-
-    def _grid_values(self) -> FloatArray:
-        """Features on the tensor grid of the places; those of an earlier, smaller grid are known."""
-        grid = np.stack(np.meshgrid(*self.places, indexing="ij"), axis=-1)
-        known = np.zeros(grid.shape[:-1], dtype=bool)
-        values = np.empty((*known.shape, len(self.reduced.weights)))
-        if self.values is not None:
-            corner = tuple(slice(0, n) for n in self.values.shape[:-1])
-            known[corner] = True
-            values[corner] = self.values
-        if not known.all():
-            values[~known] = self.sample(grid[~known])
-        self.values = values
-        return values
-
-    def _draw(self, count: int) -> FloatArray:
-        """Random points of the box: uniform, some on its upper faces, and radii of any order of magnitude."""
-        rng, shape = self.rng, (count, self.k)
-        part = rng.random(shape)
-        small = self.clamped & (rng.random(shape) < 0.3)
-        part = np.where(small, part * 10.0 ** rng.uniform(-12, 0, shape), part)
-        part = np.where(rng.random(shape) < 0.05, 1.0, part)
-        return np.asarray(self.box[:, 0] + part * (self.box[:, 1] - self.box[:, 0]))
-
-
-def _edges(low: float, high: float, like: FloatArray | None) -> FloatArray:
-    ends = np.array([low, high])
-    if like is None:
-        return ends
-    return np.concatenate([[low], like[(like > low) & (like < high)], [high]])
-
-
-def _products(bases: Sequence[FloatArray]) -> FloatArray:
-    """All products of functions at each point, the last index fastest."""
-    out = bases[0]
-    for basis in bases[1:]:
-        out = (out[:, :, None] * basis[:, None, :]).reshape(len(out), -1)
-    return out

@@ -36,11 +36,13 @@ class SGD:
         schedule: ξ, a vectorised function of k·h giving h_k = h·ξ(k·h).
         replicas: Independent networks, run in parallel. Replica 0 is the run without replicas.
         precision: ``"float64"`` or ``"float32"``.
+        coupled: Draw Langevin noise number by number, as `mf.GD` and `mf.Particles` do, so that paths with the
+            same `rng` and step share their increments. Slower: the noise of blocks is the same in law only.
 
     Examples:
         >>> import mfcore as mf
-        >>> mf.SGD(neurons=800, step=1e-5)
-        SGD(neurons=800, step=1e-05, batch=1, schedule=None, replicas=1, precision='float64')
+        >>> mf.SGD(neurons=800, step=1e-5).batch
+        1
     """
 
     neurons: int
@@ -49,8 +51,10 @@ class SGD:
     schedule: Schedule | None = None
     replicas: int = 1
     precision: str = "float64"
+    coupled: bool = False
 
     def __post_init__(self) -> None:
+        _check.boolean(self.coupled, "coupled")
         for name in ("neurons", "batch", "replicas"):
             object.__setattr__(self, name, _check.count(getattr(self, name), name))
         object.__setattr__(self, "step", _check.number(self.step, "step", above=0))
@@ -115,7 +119,8 @@ class Particles:
     as rates that differ by orders of magnitude; they hold an (N·D)² matrix.
 
     At temperature > 0, ``"euler"`` (Euler–Maruyama, weak order 1) or ``"heun"`` (weak order 2: the noise is
-    additive; 1 on the sphere). The increments are those of `mf.SGD` and `mf.GD` with the same `rng` and step.
+    additive; 1 on the sphere). The increments are those of `mf.GD`, and of `mf.SGD` with ``coupled=True``, with
+    the same `rng` and step.
 
     Args:
         neurons: N.

@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from . import _check, _core
 from ._check import FloatArray
+from ._grid_steppers import FiniteVolume1D, FiniteVolume2D
 from ._rng import RNG, seed_of
 from ._rungs.particles import message_of, rates_of, system_of
 from .expectation import Expectation
 from .model import Model
 from .network import Network
 
-__all__ = ["SGD", "Flow"]
+__all__ = ["SGD", "FiniteVolume1D", "FiniteVolume2D", "Flow"]
 
 
 class SGD:

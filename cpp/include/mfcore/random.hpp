@@ -31,9 +31,9 @@ enum class Purpose : std::uint32_t {
 
 /// The names of the purposes, in order. Append here too.
 inline constexpr std::array<const char*, 14> kPurposeNames = {
-    "init",     "inputs",  "labels", "label_noise",   "langevin",      "shuffle",
-    "held_out", "replica", "probe",  "langevin_span", "langevin_rest", "langevin_scalars",
-    "langevin_radius", "langevin_accept"};
+    "init",          "inputs",           "labels",          "label_noise",    "langevin",
+    "shuffle",       "held_out",         "replica",         "probe",          "langevin_span",
+    "langevin_rest", "langevin_scalars", "langevin_radius", "langevin_accept"};
 
 using Block = std::array<std::uint32_t, 4>;
 

@@ -9,9 +9,9 @@
 namespace mfcore {
 namespace {
 
-constexpr Index kScratch = 1 << 15;        // numbers of features in use at a time
-constexpr Index kKept = 1 << 21;           // numbers of gradients that are kept from pass to pass
-constexpr Index kPartials = 1 << 22;       // numbers of partial sums
+constexpr Index kScratch = 1 << 15;   // numbers of features in use at a time
+constexpr Index kKept = 1 << 21;      // numbers of gradients that are kept from pass to pass
+constexpr Index kPartials = 1 << 22;  // numbers of partial sums
 constexpr Index kBlockNanoseconds = 20'000;
 constexpr Index kGroupNanoseconds = 50'000'000;  // between questions whether to stop
 
@@ -97,10 +97,10 @@ private:
     NodeData nodes_;
     std::vector<double> masses_;
     RunOptions options_;
-    bool keeps_ = false;   // gradients, from the pass that makes f to the one that needs it
-    Index block_ = 1;      // atoms whose sums are made together
-    Index rows_ = 1;       // atoms whose features are in memory together
-    Index group_ = 1;      // atoms between questions whether to stop
+    bool keeps_ = false;  // gradients, from the pass that makes f to the one that needs it
+    Index block_ = 1;     // atoms whose sums are made together
+    Index rows_ = 1;      // atoms whose features are in memory together
+    Index group_ = 1;     // atoms between questions whether to stop
     std::vector<double> partial_, residual_, kept_;
 };
 
@@ -108,22 +108,25 @@ private:
 bool resolved(const Panels& panels, const std::vector<bool>& walls, const double* z, Index columns) {
     const Index n = panels.nodes;
     const auto orders = static_cast<Index>(panels.tail.size()) / n;
+    const auto at = [&](Index i, Index c) {
+        return walls[static_cast<std::size_t>(c)] ? std::max(z[i * columns + c], 0.0) : z[i * columns + c];
+    };
     for (std::size_t p = 0; p < panels.weight.size(); ++p, z += n * columns) {
         bool cut = false;
         for (Index c = 0; c < columns; ++c) {
-            if (walls.empty() || !walls[static_cast<std::size_t>(c)]) continue;
+            if (!walls[static_cast<std::size_t>(c)]) continue;
             Index at_wall = 0;
-            for (Index i = 0; i < n; ++i) at_wall += z[i * columns + c] <= 0;
+            for (Index i = 0; i < n; ++i) at_wall += at(i, c) == 0;
             cut = cut || (at_wall > 0 && at_wall < n);
         }
         for (Index c = 0; c < columns; ++c) {
             double tail = 0, largest = 0;
             for (Index m = 0; m < orders; ++m) {
                 double sum = 0;
-                for (Index i = 0; i < n; ++i) sum += panels.tail[m * n + i] * z[i * columns + c];
+                for (Index i = 0; i < n; ++i) sum += panels.tail[m * n + i] * at(i, c);
                 tail += std::abs(sum);
             }
-            for (Index i = 0; i < n; ++i) largest = std::max(largest, std::abs(z[i * columns + c]));
+            for (Index i = 0; i < n; ++i) largest = std::max(largest, std::abs(at(i, c)));
             const double tolerated = (panels.atol + panels.rtol * largest) * (cut ? panels.at_wall : 1);
             if (panels.weight[p] * tail > tolerated) return false;
         }
@@ -143,8 +146,8 @@ PointFeatures point_features(std::shared_ptr<const ReducedFeatures> features) {
 
 Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<double> masses,
                        RunOptions options) {
-    const auto work = std::make_shared<AtomGradient>(std::move(features), std::move(nodes),
-                                                     std::move(masses), std::move(options));
+    const auto work = std::make_shared<AtomGradient>(std::move(features), std::move(nodes), std::move(masses),
+                                                     std::move(options));
     return [work](ConstMat z, Mat gradient) { return (*work)(z, gradient); };
 }
 

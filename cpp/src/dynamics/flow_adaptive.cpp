@@ -72,6 +72,8 @@ public:
     double t() const override { return shown_; }
     double step_size() const override { return h_; }
 
+    void refused(double* y) const override { std::copy(next_.begin(), next_.end(), y); }
+
     void get(double* out) const override {
         if (shown_ == t_) {
             std::copy(y_.begin(), y_.end(), out);
@@ -148,7 +150,6 @@ private:
 
     /// One accepted step. Anything but `reached` leaves the state as it was.
     End advance() {
-        if (system_.resolved && !system_.resolved(y_.data())) return End::unresolved;
         if (!known_) {
             if (!velocity(y_, 0)) return End::interrupted;
             if (!all_finite(slopes_[0])) return End::diverged;
@@ -163,6 +164,7 @@ private:
             if (!stages()) return End::interrupted;
             const double error = error_of_step();
             if (error <= 1) {
+                if (system_.resolved && !system_.resolved(next_.data())) return End::unresolved;
                 accept(error);
                 return End::reached;
             }

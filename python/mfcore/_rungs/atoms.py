@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..atoms import Atoms
 
 _CHUNK = 1 << 20  # numbers of features that Python holds at a time
-_WALL = 1e3  # how much more error is tolerated where a wall cuts a panel: its atoms come to rest one by one
+_WALL = 1e2  # how much more error is tolerated where a wall cuts a panel: its atoms come to rest one by one
 _HALF = 0.5  # panels with this share of the tolerated tail are halved together with those that have it all
 
 
@@ -52,6 +52,7 @@ class AtomRung:
             return given.points.copy(), given.weights.copy(), None
         free = freedom(initial)
         count = method.count or _default(free, self._noisy)
+        self._most = count // NODES
         if self._noisy:
             points = initial.sample(count, np.random.default_rng(self._seed))
             return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), None
@@ -110,7 +111,7 @@ class AtomRung:
     @staticmethod
     def _tail_weights(mesh: Mesh) -> FloatArray:
         """How much the tail of a panel counts: as much as its mass, if that is not next to nothing."""
-        return np.asarray(np.maximum(mesh.panel_masses, 1e-3))
+        return np.asarray(np.maximum(mesh.panel_masses, 1e-6))
 
     @property
     def reduced(self) -> ReducedModel:
@@ -147,36 +148,45 @@ class AtomRung:
         return self._end == "reached"
 
     def _remesh(self) -> None:
-        """Split panels before what is between their atoms is lost, and unite those that need not be two."""
-        mesh, method = self._mesh, self._method
-        assert mesh is not None and self._least is not None
-        z, h = self._points(), self._flow.step_size
-        most = max((method.count or _default(1, False)) // NODES, len(mesh))
-        walls = np.array(self._reduced.nonnegative)
-        pieces = z.reshape(len(mesh), NODES, -1)
-        at_wall = (pieces[:, :, walls] <= 0).sum(axis=1)
-        cut = ((at_wall > 0) & (at_wall < NODES)).any(axis=1)
-        largest = np.abs(pieces).max(axis=1)
+        """Split panels before the step that would tear them, and unite those that need not be two."""
+        mesh, least = self._mesh, self._least
+        assert mesh is not None and least is not None
+        z, h, most = self._points(), self._flow.step_size, max(self._most, len(self._mesh or ()))
+        # Where the atoms are, and where the step leads: both are as smooth as the map from x is so far.
+        both = np.concatenate([z, self._flow.refused().reshape(z.shape)], axis=1)
+        unite = self._flow.steps > 0  # what was split just now is not united again
         while True:
-            allowed = self._slack * (0.1 * method.atol + self._rtol * largest)
-            allowed *= np.where(cut, _WALL, 1.0)[:, None]
-            weight = self._tail_weights(mesh)[:, None]
-            rough = (weight * tails(z) > _HALF * allowed).any(axis=1)
-            limit = self._slack * self._rtol
-
-            def mergeable(missed: FloatArray, values: FloatArray, limit: float = limit) -> np.ndarray:
-                scale = np.abs(values).max(axis=1, keepdims=True) + method.atol / method.rtol
-                return np.asarray((np.abs(missed) <= 0.1 * limit * scale).all(axis=(1, 2)))
-
-            finer, atoms = refined(mesh, z, rough, mergeable, self._least, most)
-            if len(finer) >= len(mesh) + rough.sum() or len(finer) < most:
+            allowed, weight = self._allowed(mesh, both), self._tail_weights(mesh)[:, None]
+            rough = (weight * tails(self._clamped(both)) > _HALF * allowed).any(axis=1)
+            if not rough.any():
                 break
-            self._slack *= 10.0
-        atoms[:, walls] = np.maximum(atoms[:, walls], 0.0)
-        counts = self._counts()
-        self._since, (self._steps, self._rejected, self._evaluations, self._drift) = self.t, counts
-        self._mesh, self._weights = finer, finer.masses
-        self._flow = self._begin(atoms, self._weights, h)
+
+            def mergeable(missed: FloatArray, pairs: np.ndarray, within: FloatArray = allowed) -> np.ndarray:
+                heavier = weight[pairs].max(axis=1)
+                good = heavier * np.abs(missed).max(axis=1) <= 0.1 * within[pairs].min(axis=1)
+                return good.all(axis=1) if unite else np.zeros(len(pairs), dtype=bool)
+
+            finer, atoms = refined(mesh, both, rough, mergeable, least, most)
+            if (finer.level, finer.index) == (mesh.level, mesh.index):  # no atoms left
+                self._slack *= 10.0
+            mesh, both, unite = finer, atoms, False
+        self._since, (self._steps, self._rejected, self._evaluations, self._drift) = self.t, self._counts()
+        self._mesh, self._weights = mesh, mesh.masses
+        self._flow = self._begin(self._clamped(both[:, : z.shape[1]]), self._weights, h)
+
+    def _allowed(self, mesh: Mesh, z: FloatArray) -> FloatArray:
+        """Tolerated tails of the panels, as the core has them (dynamics/atoms.hpp)."""
+        pieces = self._clamped(z).reshape(len(mesh), NODES, -1)
+        walls = np.resize(np.array(self._reduced.nonnegative), pieces.shape[2])
+        at_wall = (pieces[:, :, walls] == 0).sum(axis=1)
+        cut = ((at_wall > 0) & (at_wall < NODES)).any(axis=1)
+        allowed = 0.1 * self._method.atol + self._rtol * np.abs(pieces).max(axis=1)
+        return np.asarray(self._slack * allowed * np.where(cut, _WALL, 1.0)[:, None])
+
+    def _clamped(self, z: FloatArray) -> FloatArray:
+        """A copy with radii >= 0; the coordinates may be there several times."""
+        walls = np.resize(np.array(self._reduced.nonnegative), z.shape[1])
+        return np.where(walls, np.maximum(z, 0.0), z)
 
     def _counts(self) -> tuple[int, int, int, float]:
         flow = self._flow
@@ -209,14 +219,27 @@ class AtomRung:
         error = self._counts()[3]
         if self._mesh is not None:
             mesh, atoms = doubled(self._mesh, z)
-            walls = np.array(self._reduced.nonnegative)
-            atoms[:, walls] = np.maximum(atoms[:, walls], 0.0)
-            error += abs(risk_of(self._reduced, moments(self._reduced, atoms, mesh.masses)) - risk)
+            twice = moments(self._reduced, self._clamped(atoms), mesh.masses)
+            error += abs(risk_of(self._reduced, twice) - risk)
+            error += self._corner(z, f)
         elif self._companion is not None and self._other is not None:
             weights = self._other[1]
             other = self._companion.theta().reshape(len(weights), -1)
             error += abs(risk_of(self._reduced, moments(self._reduced, other, weights)) - risk)
         return risk, error
+
+    def _corner(self, z: FloatArray, f: FloatArray) -> float:
+        """What can hide between the last atom of a panel at a wall and the first that is not there yet."""
+        reduced, w = self._reduced, self._weights
+        residual = reduced.weights * (f - reduced.targets)
+        total = 0.0
+        for c in np.flatnonzero(reduced.nonnegative):
+            at_wall = z[:, c] <= 0
+            free = ~at_wall & (np.roll(at_wall, 1) | np.roll(at_wall, -1))
+            if free.any() and at_wall.any():
+                slope = reduced.gradients(z[free])[:, :, c] @ residual  # type: ignore[misc]
+                total += float(np.abs(w[free] * z[free, c] * slope).sum())
+        return total
 
     def _sampling_error(self, z: FloatArray, f: FloatArray) -> float:
         reduced, w = self._reduced, self._weights

@@ -71,7 +71,8 @@ def initial_grid(reduced: ReducedModel, method: PDE) -> tuple[Grid, FloatArray]:
         mass = law.cell_masses(edges, [None if c in moving else _STILL for c in range(len(names))])
     else:
         most = 4 * max(counts) if len(names) == 1 else _NODES
-        mass = share_among_cells(*law.quadrature(most), edges)
+        points, weights = law.quadrature(most)
+        mass = share_among_cells(points, weights, edges)
     return Grid(reduced, tuple(edges)), np.asarray(mass / mass.sum())
 
 

@@ -34,11 +34,11 @@ Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<doubl
 
 /// What holds for the coordinates, one entry for each of them.
 struct AtomParams {
-    std::vector<double> rates;        ///< >= 0
-    std::vector<bool> decays;         ///< which of them weight decay acts on
-    std::vector<bool> nonnegative;    ///< radii
-    std::vector<double> volume;       ///< exponents of the volume element
-    double ridge = 0;                 ///< lambda >= 0
+    std::vector<double> rates;      ///< >= 0
+    std::vector<bool> decays;       ///< which of them weight decay acts on
+    std::vector<bool> nonnegative;  ///< radii
+    std::vector<double> volume;     ///< exponents of the volume element
+    double ridge = 0;               ///< lambda >= 0
 };
 
 /// Atoms carried along lines of a parameter of the initial law: panel k holds atoms k `nodes` ... at the

@@ -27,7 +27,8 @@ struct System {
     /// Columns e > 0: the entry is the norm of a point in R^{e+1}. Matters with noise only.
     std::vector<double> volume;
     std::vector<double> masses;  ///< of the rows, which the mean square of the gradient is weighted with
-    /// Asked before every adaptive step: whether the rows still stand for the measure they started from.
+    /// Asked of the end of every adaptive step, walls not yet clamped to: whether the rows would still stand
+    /// for the measure they started from. If not, the step is not taken.
     std::function<bool(const double* y)> resolved;
 };
 
@@ -81,6 +82,8 @@ public:
     virtual double t() const = 0;           ///< the present time
     virtual void get(double* y) const = 0;  ///< the state at it
     virtual double step_size() const = 0;   ///< of the next step
+    /// The end of the step that System::resolved refused.
+    virtual void refused(double* y) const { get(y); }
     virtual FlowState save() const = 0;
     virtual void restore(const FlowState& state) = 0;
     const FlowCounts& counts() const { return counts_; }
