@@ -18,7 +18,7 @@ Examples:
     7.25
 """
 
-from . import activations, conventions, data, experiments, init, plots, steppers
+from . import activations, conventions, data, experiments, init, plots, steppers, theory
 from ._build import build_info, get_cmake_dir, get_include
 from ._reduced_init import ReducedInit
 from .atoms import Atoms
@@ -96,4 +96,5 @@ __all__ = [
     "save_config",
     "solve",
     "steppers",
+    "theory",
 ]
