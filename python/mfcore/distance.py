@@ -6,7 +6,8 @@ import importlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse, spatial, special
+import scipy
+from scipy import special
 
 from . import _check
 from ._check import FloatArray
@@ -174,9 +175,9 @@ def _transport(a: _Law, b: _Law, p: float) -> float:
         raise ValueError(
             f"method must be 'sliced' beyond {MOST_PAIRS:.0e} pairs of points, got 'exact' for {n} × {m}"
         )
-    cost = spatial.distance.cdist(a.points, b.points) ** p
+    cost = scipy.spatial.distance.cdist(a.points, b.points) ** p
     if n == m and _equal(a) and _equal(b):
-        rows, columns = optimize.linear_sum_assignment(cost)
+        rows, columns = scipy.optimize.linear_sum_assignment(cost)
         return float(cost[rows, columns].mean())
     try:
         ot = importlib.import_module("ot")
@@ -187,11 +188,13 @@ def _transport(a: _Law, b: _Law, p: float) -> float:
 
 def _programme(cost: FloatArray, a: FloatArray, b: FloatArray) -> float:
     n, m = cost.shape
-    rows = sparse.kron(sparse.eye(n), np.ones((1, m)))
-    columns = sparse.kron(np.ones((1, n)), sparse.eye(m))
+    rows = scipy.sparse.kron(scipy.sparse.eye(n), np.ones((1, m)))
+    columns = scipy.sparse.kron(np.ones((1, n)), scipy.sparse.eye(m))
     # One of the equations follows from the others; without it rounding of the masses cannot contradict them.
-    equations = sparse.vstack([rows, columns], format="csr")[:-1]
-    found = optimize.linprog(cost.ravel(), A_eq=equations, b_eq=np.concatenate([a, b])[:-1], method="highs")
+    equations = scipy.sparse.vstack([rows, columns], format="csr")[:-1]
+    found = scipy.optimize.linprog(
+        cost.ravel(), A_eq=equations, b_eq=np.concatenate([a, b])[:-1], method="highs"
+    )
     if not found.success:
         raise RuntimeError(f"the transport problem was not solved: {found.message}")
     return float(found.fun)

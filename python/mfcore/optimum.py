@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from . import _check
 from ._check import FloatArray
@@ -178,9 +178,9 @@ def _slid(place: Landscape, atoms: FloatArray, weights: FloatArray) -> tuple[Flo
         return total / size[0], slope.ravel() / size[0]
 
     ends = np.array(place.box)
-    bounds = optimize.Bounds(*[((ends[:, i] - atoms) / unit).ravel() for i in (0, 1)])
+    bounds = scipy.optimize.Bounds(*[((ends[:, i] - atoms) / unit).ravel() for i in (0, 1)])
     options = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": SLIDES}
-    found = optimize.minimize(
+    found = scipy.optimize.minimize(
         value, np.zeros(atoms.size), jac=True, bounds=bounds, method="L-BFGS-B", options=options
     )
     moved = np.clip(atoms + unit * found.x.reshape(atoms.shape), *ends.T)

@@ -129,7 +129,7 @@ def test_a_run_at_rest_is_stationary():
 
 
 def test_a_run_shorter_than_the_stability_bound_is_as_exact_as_a_long_one():
-    """Relaxation at rate 1 + attraction from a place that moves less than a cell: not one step of any size."""
+    """Relaxation at rate 1 + attraction, from a place that moves less than a cell: not one step at will."""
     edges = np.linspace(-2.0, 2.0, 101)
     start = mf.Density(edges, gaussian(edges, 1e-3, 0.3))
     run = mf.solve(model(attraction=3.0), PDE(start=start, error=False), horizon=1.0, save_at=[])

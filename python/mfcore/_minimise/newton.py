@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from .._check import FloatArray
 from ..reduce import ReducedModel
@@ -108,7 +108,7 @@ def _newton_step(where: Places, mass: FloatArray, mean: FloatArray, slope: Float
     curvature = deviation.T @ deviation
     curvature[np.diag_indices_from(curvature)] += 1
     try:
-        return np.asarray(linalg.cho_solve(linalg.cho_factor(curvature), slope))
-    except linalg.LinAlgError:  # entries beyond 1e16, next to which the identity is lost
-        values, vectors = linalg.eigh(curvature)
+        return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(curvature), slope))
+    except scipy.linalg.LinAlgError:  # entries beyond 1e16, next to which the identity is lost
+        values, vectors = scipy.linalg.eigh(curvature)
         return np.asarray(vectors @ (vectors.T @ slope / np.maximum(values, 1.0)))

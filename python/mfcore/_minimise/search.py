@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import ndimage, optimize
-from scipy.stats import qmc
+import scipy
 
 from .._check import FloatArray
 from ..reduce import ReducedModel
@@ -47,7 +46,7 @@ class Landscape:
     def _candidates(self, values: FloatArray) -> FloatArray:
         if self.shape is None:
             return np.asarray(np.argsort(values)[: 2 * POLISHED])
-        lower = ndimage.minimum_filter(values.reshape(self.shape), size=3, mode="nearest").ravel()
+        lower = scipy.ndimage.minimum_filter(values.reshape(self.shape), size=3, mode="nearest").ravel()
         local = np.flatnonzero(values <= lower)
         return np.asarray(local[np.argsort(values[local])][:POLISHED])
 
@@ -65,11 +64,11 @@ class Landscape:
             return np.asarray(gradient(self.reduced, (middle + reach * u)[None], residual)[0] * reach / size)
 
         begin = np.zeros(len(middle))
-        found = optimize.minimize(
+        found = scipy.optimize.minimize(
             value,
             begin,
             jac=slope if differentiable(self.reduced) else None,
-            bounds=optimize.Bounds(low, high),
+            bounds=scipy.optimize.Bounds(low, high),
             method="L-BFGS-B",
             options={"ftol": 1e-16, "gtol": 1e-13, "maxiter": 100},
         )
@@ -86,7 +85,7 @@ def landscape(reduced: ReducedModel, box: Box) -> Landscape:
     side = min(SIDE[k], max(FEWEST, int(allowed ** (1 / k)))) if k in SIDE else None
     if side is None:
         power = min(SCATTERED, max(10, int(math.log2(allowed + 1))))
-        unit = qmc.Sobol(k, rng=0).random_base2(power)
+        unit = scipy.stats.qmc.Sobol(k, rng=0).random_base2(power)
         spacing = (ends[:, 1] - ends[:, 0]) * 2.0 ** (-power / k)
     else:
         mesh = np.meshgrid(*[np.linspace(0.0, 1.0, side)] * k, indexing="ij")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import linalg, special
+import scipy
+from scipy import special
 
 from .._check import FloatArray
 from .jko_field import SMALLEST, Field, Mask, Place, conjugate_gradients
@@ -126,7 +127,7 @@ class CellsEnergy:
         main, side = tridiagonal(positive)
         band = np.stack([main.ravel(), side.ravel()])
         try:
-            factor = linalg.cholesky_banded(band, lower=True, check_finite=False)
+            factor = scipy.linalg.cholesky_banded(band, lower=True, check_finite=False)
         except np.linalg.LinAlgError:  # almost singular: nothing but entropy holds the cells
             factor = np.stack([np.sqrt(band[0]), np.zeros_like(band[1])])
         main, side = tridiagonal(bend)
@@ -140,7 +141,7 @@ class CellsEnergy:
             return np.where(free, result, 0.0)
 
         def precondition(v: FloatArray) -> FloatArray:
-            solved = linalg.cho_solve_banded((factor, True), v.ravel(), check_finite=False)
+            solved = scipy.linalg.cho_solve_banded((factor, True), v.ravel(), check_finite=False)
             return np.asarray(solved.reshape(v.shape))
 
         return conjugate_gradients(apply, precondition, np.where(free, -g, 0.0))

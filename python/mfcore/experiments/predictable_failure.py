@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from .. import activations, conventions, data, init
 from .._check import FloatArray
@@ -152,8 +152,10 @@ def _extrema(limit: ReducedModel) -> tuple[tuple[float, float], tuple[float, flo
         return sign * float(risk(limit, [[r]]))
 
     options = {"xatol": 1e-8}
-    up = optimize.minimize_scalar(single, bounds=(0.0, 1.0), args=(-1.0,), method="bounded", options=options)
-    down = optimize.minimize_scalar(single, bounds=(1.0, 4.0), method="bounded", options=options)
+    up = scipy.optimize.minimize_scalar(
+        single, bounds=(0.0, 1.0), args=(-1.0,), method="bounded", options=options
+    )
+    down = scipy.optimize.minimize_scalar(single, bounds=(1.0, 4.0), method="bounded", options=options)
     return (float(up.x), -float(up.fun)), (float(down.x), float(down.fun))
 
 
