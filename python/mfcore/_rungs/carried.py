@@ -201,9 +201,10 @@ class Carried:
             if not np.isfinite(z).all():  # reported as divergence
                 return out
             at = self.clamped(z)
-            residual = reduced.weights * (moments(reduced, at, weights) - reduced.targets)
-            for part in chunks(reduced, len(z)):
-                out[part] = np.einsum("nqk,q->nk", by_hand(at[part]), residual)
+            with np.errstate(all="ignore"):
+                residual = reduced.weights * (moments(reduced, at, weights) - reduced.targets)
+                for part in chunks(reduced, len(z)):
+                    out[part] = np.einsum("nqk,q->nk", by_hand(at[part]), residual)
             return out
 
         return gradient
