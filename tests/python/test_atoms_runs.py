@@ -159,9 +159,9 @@ def test_atoms_that_leave_their_box_get_another(monkeypatch):
     start = mf.Cloud([[0.1, 0.2], [0.2, 0.1], [0.15, 0.15]])
     method = Atoms(start=start)
     rung = method.start(reduced, 0, 1)
-    first = rung._atoms._box
+    first = rung._atoms._now.box
     assert rung.advance(30.0, math.inf)
-    box = rung._atoms._box
+    box = rung._atoms._now.box
     assert box[0, 1] > first[0, 1]
     again = method.start(reduced, 0, 1)
     again.restore(rung.state())
