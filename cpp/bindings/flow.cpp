@@ -18,28 +18,49 @@ Rates rates_of(const RateTuple& rates) {
     return {std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
 }
 
-/// gradient(theta) -> array, kept alive by the shared pointer, dropped under the GIL. Ctrl-C inside it is an
-/// interruption, as in the core; any other exception passes through.
-Gradient python_gradient(py::function function) {
+/// A function of Python from arrays of one shape to arrays of that shape, kept alive by the shared pointer,
+/// dropped under the GIL. Ctrl-C inside it is an interruption, as in the core; any other exception passes.
+auto python_map(py::function function, const char* name) {
     const std::shared_ptr<py::function> call(new py::function(std::move(function)), [](py::function* f) {
         py::gil_scoped_acquire gil;
         delete f;
     });
-    return [call](ConstMat theta, Mat gradient) {
+    return [call, name](const std::vector<py::ssize_t>& shape, const double* from, double* to) {
         py::gil_scoped_acquire gil;
-        auto rows = make({theta.rows, theta.cols});
-        std::copy_n(theta.data, theta.rows * theta.cols, rows.mutable_data());
+        auto argument = make(shape);
+        std::copy_n(from, argument.size(), argument.mutable_data());
         try {
-            const In result = (*call)(rows).cast<In>();
-            const ConstMat from = matrix(result, "gradient", theta.cols);
-            require(from.rows == theta.rows, "gradient", "has the wrong number of rows", from.rows);
-            std::copy_n(from.data, theta.rows * theta.cols, gradient.data);
+            const In result = (*call)(argument).cast<In>();
+            require(std::equal(shape.begin(), shape.end(), result.shape(), result.shape() + result.ndim()),
+                    name, "has the wrong shape, with size", result.size());
+            std::copy_n(result.data(), result.size(), to);
         } catch (py::error_already_set& error) {
             if (!error.matches(PyExc_KeyboardInterrupt)) throw;
             return false;
         }
         return true;
     };
+}
+
+Gradient python_gradient(py::function function) {
+    return [call = python_map(std::move(function), "gradient")](ConstMat theta, Mat gradient) {
+        return call({theta.rows, theta.cols}, theta.data, gradient.data);
+    };
+}
+
+/// A system of the caller's own: speeds of all its entries, velocity(y) -> array, and which of them have
+/// walls.
+System python_system(std::vector<double> speed, py::function velocity, std::vector<bool> nonnegative) {
+    require(!speed.empty(), "speed", "must have an entry", 0);
+    require(nonnegative.empty() || nonnegative.size() == speed.size(), "nonnegative", "has the wrong length",
+            nonnegative.size());
+    System system;
+    system.size = static_cast<Index>(speed.size());
+    system.speed = std::move(speed);
+    system.nonnegative = std::move(nonnegative);
+    system.velocity = [call = python_map(std::move(velocity), "velocity"), size = system.size](
+                          const double* y, double* v) { return call({size}, y, v); };
+    return system;
 }
 
 py::array_t<double> velocity_of(const System& system, const In& y) {
@@ -140,13 +161,18 @@ void bind_flow(py::module_& m) {
         .def_static(
             "nodes",
             [](const Network& network, Index neurons, double ridge, const RateTuple& rates,
-               const SamplerPtr& sampler, std::uint64_t seed, Index samples, int threads) {
-                return neuron_system(
-                    network, neurons, sampler->dimension(), ridge, rates_of(rates),
-                    node_gradient(network, sampler, seed, samples, {threads, python_wants_stop}), threads);
+               const SamplerPtr& sampler, std::uint64_t seed, Index samples, int threads,
+               std::vector<double> masses) {
+                require(masses.empty() || static_cast<Index>(masses.size()) == neurons, "masses",
+                        "has the wrong length", masses.size());
+                return neuron_system(network, neurons, sampler->dimension(), ridge, rates_of(rates),
+                                     node_gradient(network, sampler, seed, samples,
+                                                   {threads, python_wants_stop}, std::move(masses)),
+                                     threads);
             },
             py::arg("network"), py::arg("neurons"), py::arg("ridge"), py::arg("rates"), py::arg("sampler"),
-            py::arg("seed"), py::arg("samples"), py::arg("threads") = 0)
+            py::arg("seed"), py::arg("samples"), py::arg("threads") = 0,
+            py::arg("masses") = std::vector<double>{})
         .def_static(
             "calling",
             [](const Network& network, Index neurons, Index d, double ridge, const RateTuple& rates,
@@ -184,6 +210,8 @@ void bind_flow(py::module_& m) {
                 return atom_system(masses, params, python_gradient(std::move(gradient)), panels);
             },
             py::arg("gradient"), py::arg("masses"), py::arg("params"), py::arg("panels") = Panels{})
+        .def_static("function", &python_system, py::arg("speed"), py::arg("velocity"),
+                    py::arg("nonnegative") = std::vector<bool>{})
         .def_readonly("size", &System::size)
         .def_readonly("speed", &System::speed)
         .def("__call__", &velocity_of, py::arg("theta"));

@@ -2,6 +2,7 @@
 #include "grid.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "mfcore/grid_potential.hpp"
 
@@ -54,15 +55,29 @@ struct GridStepper {
           m(potential.rank()),
           next_m(potential.rank()) {}
 
-    /// The largest stable step, NaN if a number is not finite; `next` is the state after dt.
-    double step(const double* from, double dt) {
-        scheme.potential().spread(from, mass.data());
+    /// Up to `steps` steps of size dt from the masses `cells`, which they replace. Stops before a step that
+    /// is too large or leads to numbers that are not finite, and when `wants_stop` says so. Returns the steps
+    /// done and the largest stable step at the last velocities, NaN if they are not finite.
+    std::pair<Index, double> run(double* cells, double dt, Index steps, const StopPredicate& wants_stop) {
+        scheme.potential().spread(cells, mass.data());
         scheme.potential().moments(mass.data(), m.data());
-        const FiniteVolume::Report report = scheme.step(mass, m.data(), dt, next, next_m.data());
-        double sum = report.descent;
-        for (const double value : next_m) sum += value;
-        if (!std::isfinite(sum)) return NAN;
-        return report.outflow > 0 ? scheme.courant() / report.outflow : INFINITY;
+        StopPoll stop(wants_stop);
+        double bound = INFINITY;
+        Index done = 0;
+        while (done < steps) {
+            const FiniteVolume::Report report = scheme.step(mass, m.data(), dt, next, next_m.data());
+            double sum = report.descent;
+            for (const double value : next_m) sum += value;
+            bound = !std::isfinite(sum)  ? NAN
+                    : report.outflow > 0 ? scheme.courant() / report.outflow
+                                         : INFINITY;
+            if (!(dt <= bound)) break;
+            std::swap(mass, next);
+            std::swap(m, next_m);
+            if (++done < steps && stop()) break;
+        }
+        if (done > 0) scheme.potential().gather(mass.data(), cells);
+        return {done, bound};
     }
 };
 
@@ -110,27 +125,25 @@ void bind_grid(py::module_& m) {
         .def(py::init<const GridPotential&, std::vector<GridAxis>, const std::string&>(), "potential"_a,
              "axes"_a, "scheme"_a)
         .def(
-            "step",
-            [](GridStepper& self, py::array_t<double> mass, double dt) {
+            "run",
+            [](GridStepper& self, py::array_t<double> mass, double dt, Index steps) {
                 require((mass.flags() & py::array::c_style) != 0, "mass", "must be C-contiguous", false);
                 require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
                         mass.size());
                 double* cells = mass.mutable_data();
                 py::gil_scoped_release nogil;
-                const double bound = self.step(cells, dt);
-                if (dt <= bound) self.scheme.potential().gather(self.next.data(), cells);
-                return bound;
+                return self.run(cells, dt, steps, python_wants_stop);
             },
-            py::arg("mass").noconvert(), "dt"_a,
-            "One step in place if dt is at most the bound, which is returned; NaN: not finite, nothing done.")
+            py::arg("mass").noconvert(), "dt"_a, "steps"_a,
+            "Steps in place while dt is at most the bound: (steps done, bound); NaN: not finite.")
         .def(
             "bound",
             [](GridStepper& self, const In& mass) {
                 require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
                         mass.size());
-                const double* cells = mass.data();
+                std::vector<double> cells(mass.data(), mass.data() + mass.size());
                 py::gil_scoped_release nogil;
-                return self.step(cells, 0.0);
+                return self.run(cells.data(), 0.0, 1, {}).second;
             },
             "mass"_a, "The largest stable step.");
 }

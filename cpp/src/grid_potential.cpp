@@ -73,6 +73,7 @@ GridPotential::GridPotential(const GridFactors& f, int threads)
       stride_(padded(cols_, f.second.rows > 0 ? kPad : kCells)),
       flat_(f.second.rows == 0),
       floor_(f.floor),
+      requested_(threads),
       shift_(f.shift, f.shift + rank_),
       decay_(rows_ * stride_),
       weights_(rank_) {

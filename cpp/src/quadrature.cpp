@@ -28,8 +28,16 @@ Rule gauss(const Jacobi& jacobi) {
               std::vector<double>(static_cast<std::size_t>(n))};
     const auto polynomials = [&](double x, double& newton) {
         // Orthonormal p_k by their recurrence; at the end p is p_n up to a factor that Newton cancels.
+        // In far tails they grow beyond all bounds: then all is scaled down (the sum of
+        // squares twice), and that is counted.
+        constexpr double kLarge = 0x1p500, kSmall = 0x1p-500;
         double before = 0, p = 1, slope_before = 0, slope = 0, sum = 0;
+        int scalings = 0;
         for (Index k = 0; k < n; ++k) {
+            if (std::abs(p) > kLarge || std::abs(slope) > kLarge) {
+                for (double* value : {&before, &p, &slope_before, &slope, &sum, &sum}) *value *= kSmall;
+                ++scalings;
+            }
             sum += p * p;
             const double b_here = k > 0 ? off[k - 1] : 0.0;
             const double b_next = k + 1 < n ? off[k] : 1.0;
@@ -38,14 +46,14 @@ Rule gauss(const Jacobi& jacobi) {
             before = p, p = next, slope_before = slope, slope = slope_next;
         }
         newton = p / slope;
-        return 1 / sum;
+        return std::ldexp(1 / sum, -1000 * scalings);
     };
     double mass = 0;
     for (Index k = 0; k < n; ++k) {
         double x = solver.eigenvalues()[k];
         double step = 0;
         polynomials(x, step);
-        if (std::isfinite(step)) x -= step;  // far tails may overflow; their weight is 0
+        x -= step;
         rule.nodes[static_cast<std::size_t>(k)] = x;
         mass += rule.weights[static_cast<std::size_t>(k)] = polynomials(x, step);
     }

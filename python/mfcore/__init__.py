@@ -18,17 +18,26 @@ Examples:
     7.25
 """
 
-from . import activations, conventions, data, init, plots, steppers
+from . import activations, conventions, data, experiments, init, plots, steppers, theory
 from ._build import build_info, get_cmake_dir, get_include
 from ._reduced_init import ReducedInit
+from .atoms import Atoms
+from .certificate import Certificate, certificate
 from .config import load_config, save_config
+from .density import PDE
+from .distance import distance, kl
+from .energy import dissipation, free_energy
 from .estimate import Estimate, estimate
 from .expectation import Exact, MonteCarlo
 from .functions import U, V, grad_psi, predict, psi, risk
+from .gibbs import Stationary, gibbs, gibbs_path
+from .jko import JKO
 from .measure import Cloud, Density
 from .methods import GD, SGD, Particles
 from .model import Model
 from .network import Network
+from .nonlinear import Nonlinear
+from .optimum import Optimum, optimum
 from .reduce import ReducedModel
 from .solve import log_times, resume, solve
 from .trajectory import Trajectory, load
@@ -37,7 +46,11 @@ __version__: str = build_info()["version"]
 
 __all__ = [
     "GD",
+    "JKO",
+    "PDE",
     "SGD",
+    "Atoms",
+    "Certificate",
     "Cloud",
     "Density",
     "Estimate",
@@ -45,24 +58,36 @@ __all__ = [
     "Model",
     "MonteCarlo",
     "Network",
+    "Nonlinear",
+    "Optimum",
     "Particles",
     "ReducedInit",
     "ReducedModel",
+    "Stationary",
     "Trajectory",
     "U",
     "V",
     "activations",
     "build_info",
+    "certificate",
     "conventions",
     "data",
+    "dissipation",
+    "distance",
     "estimate",
+    "experiments",
+    "free_energy",
     "get_cmake_dir",
     "get_include",
+    "gibbs",
+    "gibbs_path",
     "grad_psi",
     "init",
+    "kl",
     "load",
     "load_config",
     "log_times",
+    "optimum",
     "plots",
     "predict",
     "psi",
@@ -71,4 +96,5 @@ __all__ = [
     "save_config",
     "solve",
     "steppers",
+    "theory",
 ]

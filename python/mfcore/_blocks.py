@@ -16,7 +16,7 @@ from ._check import FloatArray
 from ._scalar import Normal, ScalarLaw
 
 _TAIL = 1e-12
-_SPHERE_NODES = 4000  # of the one or two coordinates left free on a sphere
+_SPHERE_NODES = 1500  # of the one or two coordinates left free on a sphere
 
 
 class Block(Protocol):
@@ -153,9 +153,13 @@ class SpherePoint:
         return points, weights
 
     def support(self) -> list[tuple[float, float]]:
-        """Directions from −radius to radius, norms from 0 to radius."""
-        directions: list[tuple[float, float]] = [(-self.radius, self.radius)] * self.directions
-        return directions + [(0.0, self.radius)] * len(self.dims)
+        """Quantiles: the share of k coordinates in |x|² is Beta(k/2, (n − k)/2) in n dimensions."""
+        n = self.directions + sum(self.dims)
+        found = []
+        for k in (*[1.0] * self.directions, *self.dims):
+            low, high = (1.0, 1.0) if k == n else special.betaincinv(k / 2, (n - k) / 2, [_TAIL, 1 - _TAIL])
+            found.append((self.radius * math.sqrt(low), self.radius * math.sqrt(high)))
+        return [(-high, high) for _, high in found[: self.directions]] + found[self.directions :]
 
     def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
         """Of many nodes, each on the cells around it: the law has no density in these coordinates."""

@@ -253,6 +253,7 @@ class System:
         seed: int,
         samples: int,
         threads: int = ...,
+        masses: Sequence[float] | _Array = ...,
     ) -> System: ...
     @staticmethod
     def calling(
@@ -289,6 +290,12 @@ class System:
         params: AtomParams,
         panels: Panels = ...,
     ) -> System: ...
+    @staticmethod
+    def function(
+        speed: Sequence[float] | _Array,
+        velocity: Callable[[_Array], _Array],
+        nonnegative: Sequence[bool] | npt.NDArray[np.bool_] = ...,
+    ) -> System: ...
     @property
     def size(self) -> int: ...
     @property
@@ -317,7 +324,7 @@ class GridAxis:
 
 class GridStepper:
     def __init__(self, potential: GridPotential, axes: list[GridAxis], scheme: str) -> None: ...
-    def step(self, mass: _Array, dt: float) -> float: ...
+    def run(self, mass: _Array, dt: float, steps: int) -> tuple[int, float]: ...
     def bound(self, mass: _Array) -> float: ...
 
 class Flow:
@@ -375,6 +382,52 @@ class Flow:
     def save(self) -> tuple[_Array, _Array]: ...
     def restore(self, numbers: list[float], vectors: _Array) -> None: ...
 
+class DiffusionAxis:
+    def __init__(
+        self,
+        edges: npt.ArrayLike,
+        *,
+        rate: float = ...,
+        volume: float = ...,
+        watched: Sequence[int] = ...,
+    ) -> None: ...
+
+class FokkerPlanck(Flow):
+    def __init__(
+        self,
+        potential: GridPotential,
+        axes: Sequence[DiffusionAxis],
+        start: _Array,
+        *,
+        temperature: float,
+        t: float = ...,
+        rtol: float = ...,
+        first: float = ...,
+        step: float = ...,
+        order: int = ...,
+        coupling: str = ...,
+        tolerance: float = ...,
+        wall: float = ...,
+        threads: int = ...,
+    ) -> None: ...
+    @property
+    def free_energy(self) -> float: ...
+    @property
+    def risk(self) -> float: ...
+    @property
+    def dissipation(self) -> float: ...
+    @property
+    def largest_rise(self) -> float: ...
+
+def log_cell_volume(low: npt.ArrayLike, high: npt.ArrayLike, e: npt.ArrayLike) -> Any: ...
+def diffuse(
+    axes: Sequence[DiffusionAxis],
+    temperature: float,
+    psi: _Array,
+    dt: float,
+    mass: _Array,
+    threads: int = ...,
+) -> _Array: ...
 def sgd_step(
     network: Network,
     theta: _Array,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from ._check import FloatArray
 
@@ -164,8 +164,8 @@ class Fibres:
         while len(old) < min(math.ceil(OVERSAMPLING * rank), len(functions)):
             # Pivots in the metric of what the places so far determine: first what they leave open.
             metric = np.asarray(np.linalg.qr(np.vstack([there, 1e-6 * np.eye(rank)]), mode="r"))
-            weak = linalg.solve_triangular(metric.T, functions.T, lower=True)
-            _, _, order = linalg.qr(weak, mode="economic", pivoting=True)
+            weak = scipy.linalg.solve_triangular(metric.T, functions.T, lower=True)
+            _, _, order = scipy.linalg.qr(weak, mode="economic", pivoting=True)
             count = min(math.ceil(OVERSAMPLING * rank), len(functions)) - len(old)
             new = order[: min(rank, count)]
             old, there = np.concatenate([old, self.points[new]]), np.vstack([there, functions[new]])

@@ -7,7 +7,6 @@ the initial law; the core sees them as further cells of the first moving coordin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,10 +15,10 @@ import numpy as np
 from . import _core
 from ._check import FloatArray
 from ._fibres import NotSeparableError
+from ._grid_factors import COMPRESSION, in_order, on_cells, orthonormal, tucker
 from ._separable import Separable
 from .reduce import ReducedModel
 
-COMPRESSION = 1e-12
 MOST_NUMBERS = 1 << 26  # of a table of features in two coordinates: 0.5 GB
 
 
@@ -142,7 +141,7 @@ class Grid:
         return box
 
     def diffusion_axes(self) -> list[_core.DiffusionAxis]:
-        """The one or two axes of the noisy core: coordinates at rest are one if they have several cells."""
+        """The axes of the noisy core: coordinates at rest are a first one if they have several cells."""
         reduced, found = self.reduced, []
         repeat = math.prod(self.shape[c] for c in self.still)
         if repeat > 1:
@@ -152,12 +151,15 @@ class Grid:
             ends = ([] if self.has_wall(c) else [0]) + [n - 1]
             rate, volume = reduced.rates[c], reduced.volume[c]
             found.append(_core.DiffusionAxis(self.edges[c], rate=rate, volume=volume, watched=ends))
-        if len(found) > 2:
-            raise ValueError(
-                "coordinates at rest must be known exactly by ρ0 beside two moving ones with noise, "
-                f"got {repeat} cells of them; use mf.Atoms"
-            )
         return found
+
+    def still_log_volume(self, mass: FloatArray) -> float:
+        """Mean over `mass` of the log volume of its cell in the coordinates at rest."""
+        logs = np.zeros(())
+        for c in self.still:
+            e = self.edges[c]
+            logs = np.add.outer(logs, _core.log_cell_volume(e[:-1], e[1:], self.reduced.volume[c]))
+        return float((mass.sum(axis=self.moving) * logs).sum())
 
     def potential(self, threads: int = 0, *, split: bool = False) -> _core.GridPotential:
         """Features at the centres, compressed; `split`: coordinates at rest are an axis of their own."""
@@ -165,14 +167,14 @@ class Grid:
         root = np.sqrt(reduced.weights)
         if self.features is not None:
             parts = [self.features.basis(c, self.centers[c]) for c in range(len(self.edges))]
-            first, second, core = _in_order(parts, self.features.core, self.order)
-            nodes = self.features.nodes
+            factors = in_order(parts, self.features.core, self.order)
+            first, second, core, nodes = on_cells(*factors, self.features.nodes)
         elif len(self.moving) == 1 and not (split and len(self.edges[self.moving[0]]) - 1 < self.size):
             basis, coefficients, _ = _core.compress(self._table() * root, COMPRESSION)
-            turn, nodes = _orthonormal(coefficients)
+            turn, nodes = orthonormal(coefficients)
             first, second, core = basis @ turn, None, None
         else:
-            first, second, core, nodes = _tucker(self._table() * root, self.shape[self.moving[-1]])
+            first, second, core, nodes = tucker(self._table() * root, self.shape[self.moving[-1]])
         shift = nodes @ (root * reduced.targets)
         floor = float(reduced.weights @ reduced.targets**2 - shift @ shift)
         return _core.GridPotential(
@@ -208,6 +210,8 @@ class Grid:
         """A quarter longer along coordinate `c` at its low (0) or high (1) side, in at most `most` cells."""
         edges = self.edges[c]
         if len(edges) - 1 + _quarter(edges) > most:
+            if len(edges) % 2 == 0:  # an odd number of cells: one more, so that all have a partner
+                edges = np.append(edges, 2 * edges[-1] - edges[-2])
             edges = _merged(edges)
         steps = np.arange(1, _quarter(edges) + 1)
         if side == 1:
@@ -220,6 +224,14 @@ class Grid:
             edges = np.append(new, edges)
         return replace(self, edges=tuple(edges if i == c else e for i, e in enumerate(self.edges)))
 
+    def trimmed(self, c: int, mass: FloatArray, least: float) -> Grid:
+        """Without cells at the ends of coordinate `c` that hold less than `least` together."""
+        along = mass.sum(axis=tuple(i for i in range(mass.ndim) if i != c))
+        low = 0 if self.has_wall(c) else int(np.searchsorted(np.cumsum(along), least)) // 4 * 4
+        high = len(along) - int(np.searchsorted(np.cumsum(along[::-1]), least))
+        edges = self.edges[c][low : high + 1]
+        return replace(self, edges=tuple(edges if i == c else e for i, e in enumerate(self.edges)))
+
 
 def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
     """Masses on another grid: what a cell holds is spread evenly over it. Exact where cells are merged."""
@@ -227,6 +239,9 @@ def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
         if a is not b and not np.array_equal(a, b):
             overlap = np.minimum.outer(b[1:], a[1:]) - np.maximum.outer(b[:-1], a[:-1])
             share = np.maximum(overlap, 0.0) / np.diff(a)
+            # What was outside of the new cells is in the outermost ones.
+            share[0, a[:-1] < b[0]] += 1 - share[:, a[:-1] < b[0]].sum(axis=0)
+            share[-1, a[1:] > b[-1]] += 1 - share[:, a[1:] > b[-1]].sum(axis=0)
             mass = np.moveaxis(np.tensordot(share, mass, (1, c)), 0, c)
     return np.ascontiguousarray(mass)
 
@@ -248,50 +263,10 @@ def centered_edges(centers: FloatArray) -> FloatArray:
 
 
 def _quarter(edges: FloatArray) -> int:
-    return max(2, (len(edges) - 1) // 4)
+    """About a quarter of the cells; a multiple of 4, so that grids of pairs of pairs stay aligned."""
+    return 4 * max(1, round((len(edges) - 1) / 16))
 
 
 def _merged(edges: FloatArray) -> FloatArray:
     """Every other edge; the last cell of an odd number stays as it is."""
     return edges[::2] if len(edges) % 2 == 1 else np.append(edges[:-1:2], edges[-1])
-
-
-def _orthonormal(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """coefficients = turn · nodes, with orthonormal rows of `nodes`."""
-    nodes, turn = np.linalg.qr(coefficients.T)
-    return np.ascontiguousarray(turn.T), np.ascontiguousarray(nodes.T)
-
-
-def _in_order(
-    parts: Sequence[FloatArray], core: FloatArray, order: Sequence[int]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Factors of all coordinates as those of the two axes of the core: (n1, a), (n2, b), (a·b, rank)."""
-    rank = core.shape[1]
-    core = core.reshape(*(part.shape[1] for part in parts), rank).transpose(*order, len(order))
-    first, last = parts[order[0]], parts[order[-1]]
-    for c in order[1:-1]:
-        first = (first[:, None, :, None] * parts[c][None, :, None, :]).reshape(len(first) * len(parts[c]), -1)
-    core = core.reshape(first.shape[1], last.shape[1] * rank)
-    if len(order) > 2:  # products have more functions than they need
-        first, turn = _cut(first)
-        core = turn @ core
-    return first, last, np.ascontiguousarray(core.reshape(-1, rank))
-
-
-def _tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Factors of the two axes, core and nodes of a full table, axis by axis."""
-    q = table.shape[1]
-    first, rest = _cut(table.reshape(-1, last * q))
-    a = len(rest)
-    second, rest = _cut(rest.reshape(a, last, q).transpose(1, 0, 2).reshape(last, a * q))
-    b = len(rest)
-    core, rest = _cut(rest.reshape(b, a, q).transpose(1, 0, 2).reshape(a * b, q))
-    turn, nodes = _orthonormal(rest)
-    return first, second, core @ turn, nodes
-
-
-def _cut(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns and coefficients, no entry off by more than a third of the tolerance."""
-    u, sizes, v = np.linalg.svd(table, full_matrices=False)
-    rank = max(1, int((sizes > COMPRESSION / 3 * np.abs(table).max()).sum()))
-    return np.ascontiguousarray(u[:, :rank]), sizes[:rank, None] * v[:rank]

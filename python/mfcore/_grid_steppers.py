@@ -76,13 +76,28 @@ class _FiniteVolume:
             ValueError: The step is beyond the bound; nothing is done.
             FloatingPointError: A number is not finite; nothing is done.
         """
-        size = _check.number(dt, "dt", at_least=0)
-        bound = self._core.step(self.mass, size)
+        self.run(dt, 1)
+
+    def run(self, dt: float, steps: int) -> None:
+        """`steps` steps of size dt: what a loop over `step` does, without its calls.
+
+        Raises:
+            ValueError: A step is beyond the bound; `mass` and `t` are those before it.
+            FloatingPointError: A number is not finite; `mass` and `t` are those before.
+            KeyboardInterrupt: Ctrl-C; `mass` and `t` are those reached.
+        """
+        size, count = _check.number(dt, "dt", at_least=0), _check.integer(steps, "steps", at_least=0)
+        done, bound = self._core.run(self.mass, size, count)
+        self.t += done * size
+        if done == count:
+            return
         if math.isnan(bound):
             raise FloatingPointError(f"mass must stay finite, got a state that does not at t = {self.t:g}")
         if size > bound:
-            raise ValueError(f"dt must be at most bound = {bound:.6g}, got {_check.shown(dt)}")
-        self.t += size
+            raise ValueError(
+                f"dt must be at most bound = {bound:.6g} at t = {self.t:g}, got {_check.shown(dt)}"
+            )
+        raise KeyboardInterrupt
 
     def __repr__(self) -> str:
         cells = "×".join(map(str, self.mass.shape))

@@ -239,6 +239,7 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
         ridge=model.ridge,
         temperature=model.temperature,
         volume=tuple(volume),
+        log_volume=sum(_log_sphere(dim) for dim in dims if math.isfinite(dim)),
         nonnegative=(False,) * flat + (True,) * len(radii),
         rates=tuple(speeds.get(block, 1.0) if block in moving else 0.0 for block in blocks),
         decays=tuple(block in moving for block in blocks),
@@ -256,6 +257,11 @@ def _dims(model: Model, found: Nodes) -> tuple[float, ...]:
             return (math.inf, math.inf)
         return (float(law.s0), float(law.d - law.s0))
     return tuple(float(law.d - len(found.directions)) for _ in found.radii)
+
+
+def _log_sphere(d: float) -> float:
+    """Log of the area of the unit sphere in R^d: a law of w invariant under rotations is spread over it."""
+    return math.log(2.0) + 0.5 * d * math.log(math.pi) - math.lgamma(0.5 * d)
 
 
 def _node_error(model: Model, limit: bool, n: int | None, reduced: ReducedModel) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from ._check import FloatArray
 from ._fibres import Fibres, NotSeparableError, Sampler, panel_values, row_space, wider
@@ -123,7 +123,7 @@ class Search:
         size = deviation.max(axis=1)
         failing = int(np.sum(size > self.tolerance * self.sample.largest))
         count = min(failing, max(2 * self.k, rank // (4 * self.size)))
-        _, _, order = linalg.qr(deviation.T, mode="economic", pivoting=True)
+        _, _, order = scipy.linalg.qr(deviation.T, mode="economic", pivoting=True)
         different = order[: min(count, self.size)]
         large = [i for i in np.argsort(-size) if i not in different]
         return np.asarray(points[[*different, *large[: count - len(different)]]])

@@ -26,12 +26,14 @@ class PDE:
 
     Without noise: finite volumes, ``"muscl"`` of second order (van Leer's slopes, two-stage Runge–Kutta) or
     ``"upwind"`` of first, zero flux at the ends. With noise: ``"scharfetter-gummel"`` fluxes with the volume
-    factors of radii, implicit in time. Masses stay ≥ 0 and sum to 1 up to rounding.
+    factors of radii, implicit in time with steps whose errors fall with those of the grid, of second order
+    in cells that noise crosses before drift does (Δ|∇Ψ| < 2/β), upwind elsewhere. Masses stay ≥ 0 and sum
+    to 1 up to rounding.
 
-    The grid starts where ρ₀ is. When mass arrives at its end it grows by a quarter there, and cells merge in
-    pairs when there are too many: between two and four thirds of `cells`. Coordinates with rate 0 have a few
-    cells around Gauss nodes of ρ₀. A coordinate that ρ₀ knows exactly starts in two cells, the mean kept;
-    the scheme then spreads it over several: `mf.Atoms` has no such error.
+    The grid starts where ρ₀ is. When mass arrives at its end it grows by a quarter there, leaves out what has
+    become empty, and cells merge in pairs when there are too many: between two and four thirds of `cells`.
+    Coordinates with rate 0 have a few cells around Gauss nodes of ρ₀. A coordinate that ρ₀ knows exactly
+    starts in two cells, the mean kept; the scheme then spreads it over several: `mf.Atoms` has no such error.
 
     `Trajectory.error` is Richardson's estimate from two more runs, on half and on a quarter of the cells (a
     third of the cost): |R_h − R_2h|/(f − 1), the distance to vanishing cells if differences shrink by f per

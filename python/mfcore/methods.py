@@ -36,11 +36,13 @@ class SGD:
         schedule: ξ, a vectorised function of k·h giving h_k = h·ξ(k·h).
         replicas: Independent networks, run in parallel. Replica 0 is the run without replicas.
         precision: ``"float64"`` or ``"float32"``.
+        coupled: Draw Langevin noise number by number, as `mf.GD` and `mf.Particles` do, so that paths with
+            the same `rng` and step share their increments. Slower: the noise of blocks is equal in law only.
 
     Examples:
         >>> import mfcore as mf
-        >>> mf.SGD(neurons=800, step=1e-5)
-        SGD(neurons=800, step=1e-05, batch=1, schedule=None, replicas=1, precision='float64')
+        >>> mf.SGD(neurons=800, step=1e-5).batch
+        1
     """
 
     neurons: int
@@ -49,8 +51,10 @@ class SGD:
     schedule: Schedule | None = None
     replicas: int = 1
     precision: str = "float64"
+    coupled: bool = False
 
     def __post_init__(self) -> None:
+        _check.boolean(self.coupled, "coupled")
         for name in ("neurons", "batch", "replicas"):
             object.__setattr__(self, name, _check.count(getattr(self, name), name))
         object.__setattr__(self, "step", _check.number(self.step, "step", above=0))
@@ -99,9 +103,9 @@ class GD:
         object.__setattr__(self, "step", _check.number(self.step, "step", above=0))
         _check_population(self)
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> FlowRung:
-        """A run of this method at t = 0."""
-        return _fixed(self, "euler", self.step, model_of(model), seed, threads)
+    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+        """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
+        return _fixed(self, "euler", self.step, model_of(model), seed, threads, followers)
 
 
 @configurable
@@ -115,7 +119,8 @@ class Particles:
     as rates that differ by orders of magnitude; they hold an (N·D)² matrix.
 
     At temperature > 0, ``"euler"`` (Euler–Maruyama, weak order 1) or ``"heun"`` (weak order 2: the noise is
-    additive; 1 on the sphere). The increments are those of `mf.SGD` and `mf.GD` with the same `rng` and step.
+    additive; 1 on the sphere). The increments are those of `mf.GD`, and of `mf.SGD` with ``coupled=True``,
+    with the same `rng` and step.
 
     Args:
         neurons: N.
@@ -164,11 +169,11 @@ class Particles:
             )
         _check_population(self)
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> FlowRung:
-        """A run of this method at t = 0."""
+    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+        """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         full = model_of(model)
         if self.step is not None:
-            return _fixed(self, self.method, self.step, full, seed, threads)
+            return _fixed(self, self.method, self.step, full, seed, threads, followers)
         _check_noise(self, self.method, full)
         stop = self.tolerance or 0.0
         unit = slice(full.network.row(0), None) if full.network.sphere else None
@@ -180,14 +185,14 @@ class Particles:
                 )
             return _core.Flow.dopri5(system, start, rtol=self.rtol, atol=self.atol, tolerance=stop)
 
-        return FlowRung(full, self.neurons, self.expectation, seed, threads, begin, self.tolerance)
+        return FlowRung(full, self.neurons, self.expectation, seed, threads, begin, self.tolerance, followers)
 
 
 _FIXED = ("euler", "heun", "rk4")
 
 
 def _fixed(
-    method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int
+    method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int, followers: int
 ) -> FlowRung:
     _check_noise(method, scheme, model)
 
@@ -203,7 +208,9 @@ def _fixed(
             threads=threads,
         )
 
-    return FlowRung(model, method.neurons, method.expectation, seed, threads, begin, method.tolerance)
+    return FlowRung(
+        model, method.neurons, method.expectation, seed, threads, begin, method.tolerance, followers
+    )
 
 
 def _check_population(method: GD | Particles) -> None:

@@ -44,6 +44,8 @@ class ReducedModel:
         temperature: 1/β ≥ 0.
         volume: Exponents e_c of the volume element Π z_c^{e_c} dz, such as d − 1 for a radius in R^d. They
             matter with noise only.
+        log_volume: Log of a constant in front of that volume element, such as the area of a unit sphere: it
+            makes entropies those of full-dimensional laws.
         nonnegative: Which coordinates are radii, ≥ 0. Features of a reduced model end at 0: a negative radius
             counts as 0.
         rates: Speed of each coordinate; 0 for one that does not move.
@@ -78,6 +80,7 @@ class ReducedModel:
     ridge: float = 0.0
     temperature: float = 0.0
     volume: tuple[float, ...] = ()
+    log_volume: float = 0.0
     nonnegative: tuple[bool, ...] = ()
     rates: tuple[float, ...] = ()
     decays: tuple[bool, ...] = ()
@@ -103,6 +106,7 @@ class ReducedModel:
         for name in ("noise", "ridge", "temperature"):
             put(name, _check.number(getattr(self, name), name, at_least=0))
         put("volume", _per_coordinate(self.volume, "volume", k, 0.0))
+        put("log_volume", _check.number(self.log_volume, "log_volume"))
         put("nonnegative", tuple(map(bool, _per_coordinate(self.nonnegative, "nonnegative", k, 0.0))))
         put("rates", _per_coordinate(self.rates, "rates", k, 1.0))
         if min(self.rates) < 0:

@@ -49,6 +49,12 @@ def test_classes_and_functions_of_the_core_do_not_name_the_level():
         assert not callable(value) or value.__module__ == "mfcore._core", name
 
 
+def test_the_import_leaves_what_is_slow_to_load_for_when_it_is_used(python):
+    slow = "scipy.optimize scipy.stats scipy.integrate scipy.ndimage matplotlib xarray tqdm PIL".split()
+    done = python(f"import sys, mfcore; print([name for name in {slow!r} if name in sys.modules])")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_subnormal_numbers_survive_the_import(python):
     # -ffast-math at link time would flush them for the whole process, NumPy included.
     code = """

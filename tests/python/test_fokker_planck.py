@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from mfcore import _core
 
 
@@ -90,7 +89,7 @@ def test_masses_stay_positive_and_their_sum_for_every_time_step(cells, log_dt, h
     mass /= mass.sum()
     got = step(axes, 0.1, height * rng.random(cells), 10**log_dt, mass)
     assert got.min() >= 0
-    # No subtractions: the error of each mass is relative, a few roundings for each of at most 70 cells a line.
+    # No subtractions: each mass has a relative error, a few roundings for each of at most 70 cells a line.
     assert abs(got.sum() - 1) < 1e-13
 
 
@@ -153,7 +152,9 @@ def test_volumes_of_cells_are_integrals_of_powers_in_logarithms(e):
 
 def test_what_is_no_grid_is_refused():
     def attempt(edges, temperature=1.0, **kwargs):
-        return _core.diffuse([_core.DiffusionAxis(edges, **kwargs)], temperature, np.zeros(2), 0.1, np.ones(2) / 2)
+        return _core.diffuse(
+            [_core.DiffusionAxis(edges, **kwargs)], temperature, np.zeros(2), 0.1, np.ones(2) / 2
+        )
 
     for arguments, message in [
         (([0.0, 1.0, 1.0],), "edges must be finite and increase strictly"),

@@ -144,6 +144,25 @@ def test_noisy_gd_and_noisy_sgd_on_one_sample_share_their_path():
     np.testing.assert_allclose(gd, sgd, atol=1e-13)  # 20 steps of rounding
 
 
+def test_coupled_sgd_shares_its_increments_with_gd_where_blocks_do_not():
+    # One sample again, so that SGD and GD differ by their noise alone; d = 40 and N = 40 make blocks.
+    rng = np.random.default_rng(0)
+    data = mf.data.Dataset(rng.normal(size=(1, 40)), [1.0])
+    model = mf.Model(
+        data=data,
+        network=mf.Network(mf.activations.tanh),
+        init=mf.init.Gaussian(0.1),
+        temperature=0.1,
+    )
+    final = {
+        method: mf.solve(model, method, horizon=1.0, risk=False, rng=3).final
+        for method in (mf.GD(40, 0.01), mf.SGD(40, 0.01, coupled=True), mf.SGD(40, 0.01))
+    }
+    gd, coupled, blocked = final.values()
+    np.testing.assert_allclose(coupled, gd, rtol=0, atol=1e-12)  # 100 steps of rounding
+    assert np.abs(blocked - gd).max() > 0.1
+
+
 def test_gd_tends_to_the_flow_with_order_one():
     model = erf_model(ridge=0.1)
     limit = final(model, Particles(7, rtol=1e-11, atol=1e-13), 1.0)

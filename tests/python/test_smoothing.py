@@ -177,6 +177,13 @@ def test_chi_rules_have_the_even_moments(d, n):
         want *= d + 2 * k
 
 
+def test_rules_of_many_nodes_have_finite_weights_and_exact_moments():
+    for n in (799, 2000):  # polynomials at the outermost nodes are beyond 1e308
+        nodes, weights = _core.gauss_hermite(n)
+        # sums of 2000 terms that rounding of each leaves at 1e-15
+        np.testing.assert_allclose([weights @ nodes**k for k in (0, 2, 4, 8)], [1, 1, 3, 105], rtol=1e-13)
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 40])
 def test_hermite_and_legendre_rules_are_the_textbook_ones(n):
     for ours, theirs in [

@@ -5,8 +5,7 @@
 // orthonormal, v = O sqrt(p) y and m_k = sum_cells b_k mass,
 //   Psi_lambda = sum_k b_k (m_k - v_k) + decay,   R = |m - v|^2 + floor,   floor = |sqrt(p) y|^2 - |v|^2 +
 //   tau^2.
-#include <vector>
-
+#include "mfcore/aligned.hpp"
 #include "mfcore/views.hpp"
 
 namespace mfcore {
@@ -35,6 +34,7 @@ public:
     Index stride() const { return stride_; }
     Index size() const { return rows_ * stride_; }  ///< entries of an array over the grid
     bool flat() const { return flat_; }             ///< one coordinate
+    int requested() const { return requested_; }    ///< threads asked for; 0: the default
     int threads() const { return threads_; }        ///< as the work of one evaluation deserves
 
     /// From cells in C order to an array over the grid, and back.
@@ -65,17 +65,17 @@ private:
     Index rank_, rows_, cols_, stride_;
     bool flat_;
     double floor_;
-    int threads_ = 1;
-    std::vector<double> shift_, decay_, weights_;
-    std::vector<double> sums_;
-    std::vector<double> basis_;               // one coordinate
-    Index a_ = 0, b_ = 0;                     // two: columns of the factors, the second padded
-    std::vector<double> first_;               // rows x a
-    std::vector<double> second_, across_;     // stride x b, and its transpose
-    std::vector<double> core_;                // rank x (a b)
-    std::vector<double> mixed_;               // a x b: core (m - v)
-    std::vector<double> lines_;               // rows x b: first * mixed
-    std::vector<double> partial_, products_;  // blocks x (a b): first^T mass second; rows x b
+    int requested_, threads_ = 1;
+    AlignedVector shift_, decay_, weights_;
+    AlignedVector sums_;
+    AlignedVector basis_;               // one coordinate
+    Index a_ = 0, b_ = 0;               // two: columns of the factors, the second padded
+    AlignedVector first_;               // rows x a
+    AlignedVector second_, across_;     // stride x b, and its transpose
+    AlignedVector core_;                // rank x (a b)
+    AlignedVector mixed_;               // a x b: core (m - v)
+    AlignedVector lines_;               // rows x b: first * mixed
+    AlignedVector partial_, products_;  // blocks x (a b): first^T mass second; rows x b
 };
 
 }  // namespace mfcore

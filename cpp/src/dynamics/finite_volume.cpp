@@ -1,6 +1,7 @@
 #include "mfcore/dynamics/finite_volume.hpp"
 
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/parallel.hpp"
@@ -42,7 +43,7 @@ FiniteVolume::FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, 
         sums_.resize(potential_.rank() * cells::kWidth);
     } else {
         // About 4 cells a nanosecond beside the products.
-        threads_ = std::max(potential_.threads(), threads_for(potential_.size() / 4, 0));
+        threads_ = std::max(potential_.threads(), threads_for(potential_.size() / 4, potential_.requested()));
         transfers_.resize(3 * 4 * (stride + 2 * kMargin) * threads_);
         sums_.resize(2 * ((rows + GridPotential::kRows - 1) / GridPotential::kRows));
     }
@@ -154,6 +155,29 @@ private:
         ++counts_.evaluations;
         h_ = bound(report.outflow);
         if (!std::isfinite(h_)) h_ = 1;  // nothing moves
+        // What is seen before the first step ends is a part of it: it must be good before it is taken.
+        while (shorter(scheme_.step(mass_, m_.data(), h_, next_, next_m_.data()))) {
+        }
+    }
+
+    /// How far the potential changes by itself in the step just tried, as a rate times the step:
+    /// (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the first is
+    /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2.
+    double stiffness(const FiniteVolume::Report& report) const {
+        const double* stage = scheme_.first_stage(next_m_.data());
+        double change = 0;
+        for (std::size_t k = 0; k < m_.size(); ++k) change += (stage[k] - m_[k]) * (stage[k] - m_[k]);
+        return h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
+    }
+
+    /// Whether the step just tried was too long; then the next one is shorter.
+    bool shorter(const FiniteVolume::Report& report) {
+        ++counts_.evaluations;
+        const double stiff = stiffness(report);
+        if (params_.accuracy == 0 || !(stiff > kRejected * params_.accuracy)) return false;
+        ++counts_.rejected;
+        h_ *= std::max(0.1, params_.accuracy / stiff);
+        return true;
     }
 
     /// One step of the sequence. Anything but `reached` leaves the state as it was, but for `wall`.
@@ -161,24 +185,11 @@ private:
         while (true) {
             if (h_ < 1e-15 * t_) return End::stuck;
             const auto report = scheme_.step(mass_, m_.data(), h_, next_, next_m_.data());
-            ++counts_.evaluations;
-            double change = 0, sum = 0;  // of the potential, and a check of all numbers
-            for (std::size_t k = 0; k < m_.size(); ++k) {
-                const double d = next_m_[k] - m_[k];
-                change += d * d;
-                sum += next_m_[k];
-            }
+            const double sum = std::accumulate(next_m_.begin(), next_m_.end(), 0.0);  // checks all numbers
             if (!std::isfinite(sum) || !std::isfinite(report.descent)) return End::diverged;
             if (std::sqrt(report.descent) < params_.tolerance) return End::stationary;
-            // (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the
-            // first is mu h / 2.
-            const double stiff = h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
-            if (params_.accuracy > 0 && stiff > kRejected * params_.accuracy) {
-                ++counts_.rejected;
-                h_ *= std::max(0.1, params_.accuracy / stiff);
-                continue;
-            }
-            accept(report, stiff);
+            if (shorter(report)) continue;
+            accept(report, stiffness(report));
             return watched() > params_.wall && params_.wall > 0 ? End::wall : End::reached;
         }
     }

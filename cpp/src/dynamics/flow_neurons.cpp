@@ -34,10 +34,10 @@ std::vector<double> speeds(const Network& network, Index d, const Rates& rates) 
 }  // namespace
 
 Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, Index samples,
-                       RunOptions options) {
+                       RunOptions options, std::vector<double> masses) {
     require(samples > 0, "samples", "must be > 0", samples);
-    return [=, network = std::move(network)](ConstMat theta, Mat gradient) {
-        const Measure rho{theta};
+    return [=, network = std::move(network), masses = std::move(masses)](ConstMat theta, Mat gradient) {
+        const Measure rho{theta, masses.empty() ? nullptr : masses.data()};
         PotentialOut out;
         out.gradient = gradient.data;
         return potential(network, theta, &rho, *sampler, seed, samples, out, options) == samples;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..measure import Density
 from ..model import Model
 from ..reduce import ReducedModel
 from .cells import initial_grid, starts_sharp
+from .gathered import atoms_in, extrapolated_error
 from .particles import message_of
 from .reduced import reduced_of
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ..density import PDE
 
 _WALL = 1e-10  # mass in the outermost cells at which the grid grows
+_GONE = 1e-15  # mass at the ends that need not stay where it is when the grid grows
 _MOST_GROWTH = 1e6  # of the extent, after which mass is taken to run away
+_ACCURACY = 16.0  # over cells²: error of a noisy step in time, so that it falls with that of the grid
 _CHANGE = 1.0  # over cells: how much of a relaxation time of the potential one step may take
 _COARSER = 2  # grids for the error estimate
-_ATOM = 0.01  # mass in two cells next to each other that may be called an atom ...
-_CONTRAST = 10.0  # ... if it is so many times what is in the cells beside them
 
 
 class _Solver(NamedTuple):
@@ -54,6 +54,7 @@ class _State(NamedTuple):
     at_wall: bool = False  # the grid must grow before anything else
     grown: int = 0
     before: tuple[int, int, int] = (0, 0, 0)  # steps, rejected ones and evaluations on smaller grids
+    rise: float = 0.0  # of the free energy on them, with noise
 
 
 class DensityRung:
@@ -92,7 +93,11 @@ class DensityRung:
     def status(self) -> str:
         """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
         running = ("reached", "out of time", "wall")
-        return "running" if self._end in running else {"stuck": "diverged"}.get(self._end, self._end)
+        return (
+            "running"
+            if self._end in running
+            else {"stuck": "diverged", "runaway": "diverged"}.get(self._end, self._end)
+        )
 
     @property
     def message(self) -> str:
@@ -100,6 +105,12 @@ class DensityRung:
         if self._end == "runaway":
             ends = {name: [float(e[0]), float(e[-1])] for name, e in self._extent()}
             return f"mass runs away: at t = {self.t:g} the grid had grown to {ends}. Add a ridge"
+        if self._end == "stuck":
+            h = self._state.fine.flow.step_size
+            return (
+                f"the step size fell to {h:.1e} at t = {self.t:g}: no step is accurate there, as if the "
+                "potential were not finite"
+            )
         return message_of(self._end, self._state.fine.flow, self._method.tolerance)
 
     def advance(self, t: float, seconds: float) -> bool:
@@ -142,15 +153,17 @@ class DensityRung:
         """The free energy."""
         fine = self._state.fine
         if isinstance(fine.flow, _core.FokkerPlanck):
-            return {"free_energy": fine.flow.free_energy}
+            shift = self._reduced.log_volume + fine.grid.still_log_volume(fine.mass)
+            return {"free_energy": fine.flow.free_energy - self._reduced.temperature * shift}
         mass = fine.flow.theta()
         return {"free_energy": fine.potential.risk(mass) / 2 + float(fine.grid.decay() @ mass)}
 
     def state(self) -> dict[str, np.ndarray]:
         """Grid, and numbers and vectors of both runs."""
-        fine, coarser, at_wall, grown, before = self._state
+        fine, coarser, at_wall, grown, before, rise = self._state
         arrays = {f"edges/{c}": e for c, e in enumerate(fine.grid.edges)}
         arrays["counts"] = np.array([float(at_wall), grown, *before])
+        arrays["rise"] = np.array(rise)
         if fine.grid.box is not None:
             arrays["box"] = fine.grid.box
             arrays["separable"] = np.array(fine.grid.features is not None)
@@ -172,7 +185,12 @@ class DensityRung:
             solver.flow.restore(state[f"numbers/{k}"].tolist(), state[f"vectors/{k}"])
         at_wall, grown, *before = (int(n) for n in state["counts"])
         steps, rejected, evaluations = before
-        self._state = new._replace(at_wall=bool(at_wall), grown=grown, before=(steps, rejected, evaluations))
+        self._state = new._replace(
+            at_wall=bool(at_wall),
+            grown=grown,
+            before=(steps, rejected, evaluations),
+            rise=float(state["rise"]),
+        )
 
     def meta(self) -> dict[str, Any]:
         """Scheme, cells, extent and how often it grew, rank of the features, steps, and atoms of mass."""
@@ -188,7 +206,14 @@ class DensityRung:
             "rejected": rejected,
             "evaluations": evaluations,
             "atoms": atoms_in(fine.mass, fine.grid),
+            **({} if self.noiseless else {"largest_rise": self._largest_rise()}),
         }
+
+    def _largest_rise(self) -> float:
+        """Of the free energy in one step, of which rounding leaves something; 0 if there was none."""
+        flow = self._state.fine.flow
+        assert isinstance(flow, _core.FokkerPlanck)
+        return max(0.0, flow.largest_rise, self._state.rise)
 
     def _extent(self) -> list[tuple[str, FloatArray]]:
         return list(zip(self._reduced.coordinates, self._state.fine.grid.edges, strict=True))
@@ -206,10 +231,18 @@ class DensityRung:
         for k in range(_COARSER if self._method.error else 0):
             coarse, finer = coarse.coarse(), coarse
             mass = transfer(mass, finer, coarse)
-            found.append(self._solver(coarse, coarser[k] if coarser else mass, t, first, 0.0))
+            found.append(self._solver(coarse, coarser[k] if coarser else mass, t, first, 0.0, 2 ** (k + 1)))
         return _State(fine, tuple(found))
 
-    def _solver(self, grid: Grid, mass: FloatArray, t: float, first: float, wall: float = _WALL) -> _Solver:
+    def _solver(
+        self,
+        grid: Grid,
+        mass: FloatArray,
+        t: float,
+        first: float,
+        wall: float = _WALL,
+        coarser: int = 1,
+    ) -> _Solver:
         method, flat = self._method, grid.to_core(mass)
         potential = grid.potential(self._threads, split=not self.noiseless)
         step, tolerance = method.step or 0.0, method.tolerance or 0.0
@@ -235,7 +268,9 @@ class DensityRung:
                 flat,
                 temperature=self._reduced.temperature,
                 t=t,
-                step=step,
+                rtol=_ACCURACY / max(grid.shape[c] for c in grid.moving) ** 2,
+                first=first,
+                step=step * coarser,
                 tolerance=tolerance,
                 wall=wall,
                 threads=self._threads,
@@ -244,10 +279,11 @@ class DensityRung:
 
     def _grow(self) -> bool:
         """Longer grids, from the present masses; False where that has no end."""
-        fine, coarser, _, grown, _ = self._state
+        fine, coarser, _, grown, *_ = self._state
         grid, mass = fine.grid, fine.mass
         for c, first in zip(grid.moving, (self._first[c] for c in grid.moving), strict=True):
             along = np.moveaxis(mass, c, 0)
+            grid = grid.trimmed(c, mass, _GONE)  # where mass was before needs no cells
             for side, end in ((0, along[0].sum()), (1, along[-1].sum())):
                 if end > _WALL / 8 and not (side == 0 and grid.has_wall(c)):
                     grid = grid.grown(c, side, self._most[c])
@@ -261,7 +297,8 @@ class DensityRung:
             masses.append(transfer(solver.mass, solver.grid, coarse))
         t, h = fine.flow.t, fine.flow.step_size
         state = self._solvers(grid, transfer(mass, fine.grid, grid), masses, t, h)
-        self._state = state._replace(grown=grown + 1, before=self._counts())
+        rise = 0.0 if self.noiseless else self._largest_rise()
+        self._state = state._replace(grown=grown + 1, before=self._counts(), rise=rise)
         return True
 
     def _check_step(self, grid: Grid, mass: FloatArray, step: float) -> None:
@@ -272,46 +309,3 @@ class DensityRung:
                 f"step must be at most {bound:.6g}, where {self._scheme} on {'×'.join(map(str, grid.shape))} "
                 f"cells is stable at the start, got {_check.shown(step)}"
             )
-
-
-def extrapolated_error(risk: float, half: float, quarter: float, order: int) -> float:
-    """Distance to vanishing cells from the values on all, half and a quarter of the cells.
-
-    Differences that shrink by a factor f per halving leave last/(f − 1): f is measured, between 3/2 and
-    2^order. A last difference that is small by chance counts for what the one before makes it.
-    """
-    last, before, ideal = abs(risk - half), abs(half - quarter), 2.0**order
-    factor = min(max(before / last, 1.5), ideal) if last > 0 else ideal
-    return max(last / (factor - 1), before / ideal)
-
-
-def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
-    """Where much mass is in at most two cells along each moving coordinate."""
-    found: list[dict[str, Any]] = []
-    moving = set(grid.moving)
-    near, far = mass, mass
-    for c in range(mass.ndim):
-        if c in moving:
-            near, far = _windows(near, c, 0, 2), _windows(far, c, 1, 4)
-    where = np.argwhere((near > _ATOM) & (near > _CONTRAST * (far - near)))
-    taken: set[tuple[int, ...]] = set()
-    for index in sorted((tuple(map(int, i)) for i in where), key=lambda i: -near[i]):
-        cells = list(product(*(range(i, i + 1 + (c in moving)) for c, i in enumerate(index))))
-        cells = [cell for cell in cells if all(i < n for i, n in zip(cell, mass.shape, strict=True))]
-        if taken.isdisjoint(cells):
-            taken.update(cells)
-            weights = np.array([mass[cell] for cell in cells])
-            centers = np.array([[grid.centers[c][i] for c, i in enumerate(cell)] for cell in cells])
-            position = (weights @ centers / weights.sum()).tolist()
-            found.append({"at": position, "mass": float(weights.sum())})
-    return found
-
-
-def _windows(mass: FloatArray, c: int, before: int, length: int) -> FloatArray:
-    """Sums over `length` cells along axis c, from `before` cells before each on."""
-    pad = [(0, 0)] * mass.ndim
-    pad[c] = (before + 1, length - before)
-    total = np.cumsum(np.pad(mass, pad), axis=c)
-    n = mass.shape[c]
-    upper, lower = np.arange(length, length + n), np.arange(n)
-    return np.asarray(np.take(total, upper, axis=c) - np.take(total, lower, axis=c))

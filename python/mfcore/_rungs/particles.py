@@ -1,4 +1,8 @@
-"""Population dynamics of finitely many neurons: gradient descent, gradient flow, Langevin."""
+"""Population dynamics of finitely many neurons: gradient descent, gradient flow, Langevin.
+
+Beside the N neurons that make the field there may be followers, neurons without mass that move in it: then it
+is they who are looked at, and the N are the auxiliary network of `mf.Nonlinear`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 from .. import _core
 from .._check import FloatArray
 from .._nodes import Nodes
+from .._rng import derive
 from ..data import Dataset
 from ..expectation import Exact, Expectation
 from ..model import Model
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     Integrator = _core.Flow | ImplicitFlow
 
 _HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
+DRIVER = 2**63  # number of the seed that drivers of nonlinear dynamics start from
 
 
 class FlowRung:
@@ -38,10 +44,11 @@ class FlowRung:
         threads: int,
         begin: Callable[[_core.System, FloatArray], Integrator],
         tolerance: float | None,
+        followers: int = 0,
     ) -> None:
-        start = start_of(model, neurons, seed)
-        self._shape, self._tolerance = start.shape, tolerance
-        self._flow = begin(system_of(model, neurons, expectation, threads), start)
+        start = population(model, neurons, followers, seed)
+        self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
+        self._flow = begin(system_of(model, neurons, expectation, threads, followers), start)
         self._end = "reached"
 
     @property
@@ -65,8 +72,9 @@ class FlowRung:
         return self._end == "reached"
 
     def measure(self) -> FloatArray:
-        """Neurons, shape (N, D)."""
-        return self._flow.theta().reshape(self._shape)
+        """Neurons, shape (N, D): the followers, if there are any."""
+        rows = self._flow.theta().reshape(self._shape)
+        return rows if self._shown == len(rows) else rows[: self._shown].copy()
 
     def state(self) -> dict[str, np.ndarray]:
         """The integrator's numbers and vectors."""
@@ -83,8 +91,17 @@ class FlowRung:
         return {"steps": flow.steps, "rejected": flow.rejected, "evaluations": flow.evaluations}
 
 
+_REMEDY = "Try method='lsoda', or fixed steps such as method='rk4', step=…"
+
+
 def message_of(
-    end: str, flow: Integrator, tolerance: float | None = None, *, since: float = 0.0, done: int = 0
+    end: str,
+    flow: Integrator,
+    tolerance: float | None = None,
+    *,
+    since: float = 0.0,
+    done: int = 0,
+    remedy: str = _REMEDY,
 ) -> str:
     """One sentence on a flow that ended by itself; it began at time `since` after `done` steps."""
     if end == "diverged" and not isinstance(flow, _core.Flow):
@@ -95,8 +112,7 @@ def message_of(
     if end == "stuck":
         return (
             f"the step size fell to {h:.1e} after step {steps} (t = {t:g}): the velocity is singular there, "
-            "or jumps (a kink of the activation on finite data), or the problem is stiff. "
-            "Try method='lsoda', or fixed steps such as method='rk4', step=…"
+            f"or jumps (a kink of the activation on finite data), or the problem is stiff. {remedy}"
         )
     return (
         f"the state was no longer finite at step {steps + 1} (t = {t + h:g}); the state returned is that of "
@@ -104,8 +120,20 @@ def message_of(
     )
 
 
-def system_of(model: Model, neurons: int, expectation: Expectation | None, threads: int) -> _core.System:
-    """The velocity −rates·∇Ψ_λ of N neurons in their own field."""
+def population(model: Model, neurons: int, followers: int, seed: int) -> FloatArray:
+    """Initial rows: of the followers, whom every rung has with this seed, then of the others."""
+    if not followers:
+        return start_of(model, neurons, seed)
+    first, others = start_of(model, followers, seed), start_of(model, neurons, derive(seed, DRIVER))
+    return np.concatenate([first, others])
+
+
+def system_of(
+    model: Model, neurons: int, expectation: Expectation | None, threads: int, followers: int = 0
+) -> _core.System:
+    """The velocity −rates·∇Ψ_λ of followers and N neurons in the field of the N."""
+    rows = followers + neurons
+    masses = np.concatenate([np.zeros(followers), np.full(neurons, 1 / neurons)])
     evaluator = (expectation or Exact()).evaluator(model, threads)
     network, rates = model.network._core, rates_of(model.rates)
     if isinstance(evaluator, Nodes):
@@ -113,14 +141,13 @@ def system_of(model: Model, neurons: int, expectation: Expectation | None, threa
         stored = isinstance(model.data, Dataset) and sampler is model.data._node_sampler
         if not stored and 8 * count * (sampler.dimension + 1) <= _HELD_BYTES:
             sampler, seed = _core.finite_law(*sampler.draw(seed, 0, count)), 0
-        return _core.System.nodes(network, neurons, model.ridge, rates, sampler, seed, count, threads)
-    weights = np.full(neurons, 1 / neurons)
+        return _core.System.nodes(network, rows, model.ridge, rates, sampler, seed, count, threads, masses)
 
     def gradient(theta: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):  # what is not finite is reported as divergence
-            return evaluator.grad_psi(theta, theta, weights)
+            return evaluator.grad_psi(theta, theta[followers:], masses[followers:])
 
-    return _core.System.calling(network, neurons, int(model.d), model.ridge, rates, gradient, threads)
+    return _core.System.calling(network, rows, int(model.d), model.ridge, rates, gradient, threads)
 
 
 def rates_of(rates: Mapping[str, float] | None) -> tuple[float, float, float]:

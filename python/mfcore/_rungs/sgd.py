@@ -49,6 +49,7 @@ class SgdRung:
                 ridge=model.ridge,
                 temperature=model.temperature,
                 rates=(rates["a"], rates["b"], rates["w"]),
+                block=1 if method.coupled and model.temperature > 0 else 0,
                 single_precision=method.precision == "float32",
             )
             for rows, first, seed in zip(starts, firsts, self._seeds, strict=True)

@@ -90,12 +90,12 @@ def _solve(options: dict[str, Any], arguments: argparse.Namespace) -> Trajectory
             where = "none is named" if checkpoint is None else f"{checkpoint!r} does not exist"
             raise ValueError(f"--resume needs the checkpoint of an unfinished run; {where}")
         limits = {name: options[name] for name in ("threads", "max_seconds") if name in options}
-        return resume(checkpoint, **limits, progress=_watched())
+        return resume(checkpoint, **limits, progress=watched())
     if begun and not arguments.force:
         raise ValueError(
             f"checkpoint {str(checkpoint)!r} exists: --resume goes on from it, --force starts again"
         )
-    return solve(**options, progress=_watched())
+    return solve(**options, progress=watched())
 
 
 def _options(source: Path, changes: list[str]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _value(text: str) -> Any:
     return table["value"] if len(table) == 1 else text
 
 
-def _watched() -> bool:
+def watched() -> bool:
     """Whether somebody sees a progress bar, and there is one to be shown."""
     try:
         import tqdm  # noqa: F401

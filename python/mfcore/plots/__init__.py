@@ -1,4 +1,4 @@
-"""Pictures of trajectories and measures: `risk`, `observable`, `density` and `particles`.
+"""Pictures of runs (`risk`, `observable`), of measures (`density`, `particles`) and of budgets (`ladder`).
 
 Every function returns matplotlib axes that can also be saved directly, ``mf.plots.risk(runs).savefig(path)``,
 and draws on the axes given as ``ax=``. Colours can be told apart by the colour-blind, and curves are named at
@@ -6,7 +6,8 @@ their ends. Needs matplotlib, ``mfcore[plot]``, when a function is called; neith
 """
 
 from ._density import density
+from ._ladder import ladder
 from ._plane import particles
 from ._series import observable, risk
 
-__all__ = ["density", "observable", "particles", "risk"]
+__all__ = ["density", "ladder", "observable", "particles", "risk"]

@@ -44,7 +44,7 @@ public:
 
     private:
         Index front_;
-        std::vector<double> memory_;
+        AlignedVector memory_;
     };
 
     struct Report {
@@ -55,6 +55,11 @@ public:
     /// One step of size dt from `mass`, whose moments are `m`; `next` must be another field. The report is of
     /// the velocities at the start.
     Report step(const Field& mass, const double* m, double dt, Field& next, double* next_m);
+
+    /// Moments after the first, explicit stage of the step just done, whose last ones are `next_m`.
+    const double* first_stage(const double* next_m) const {
+        return reconstruction_ == Reconstruction::muscl ? half_m_.data() : next_m;
+    }
 
     /// The largest stable step over that of the largest outflow: 1, or 1/2 for MUSCL, whose face values
     /// reach twice the mean of the cell.
@@ -85,8 +90,8 @@ private:
     Index front_, room_;
     int threads_ = 1;
     // Per axis, with a margin on both sides: couplings (entry i: cell i to i + 1) and 1 / width.
-    std::vector<double> coupling_[2], inverse_[2];
-    std::vector<double> psi_, transfers_, sums_, half_m_;
+    AlignedVector coupling_[2], inverse_[2];
+    AlignedVector psi_, transfers_, sums_, half_m_;
     std::unique_ptr<Field> half_;  // the first stage of MUSCL
 };
 

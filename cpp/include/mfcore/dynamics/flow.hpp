@@ -35,9 +35,10 @@ struct System {
 /// grad Psi(theta_i; rho_N), without decay, of neurons in their own field. False as in System.
 using Gradient = std::function<bool(ConstMat theta, Mat gradient)>;
 
-/// Averages over samples 0 .. samples - 1 of the sampler, the same ones at every call.
+/// Averages over samples 0 .. samples - 1 of the sampler, the same ones at every call. `masses` of the
+/// neurons if they are not equal: one without mass moves in the field of the others.
 Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, Index samples,
-                       RunOptions options = {});
+                       RunOptions options = {}, std::vector<double> masses = {});
 
 /// `neurons` rows of the network's layout for inputs in R^d: decay on trained blocks, a fixed output weight
 /// at rest, and on the sphere the tangential velocity of w.

@@ -1,0 +1,85 @@
+"""Least squares over the simplex, by active sets: the weights of atoms that stay where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from .._check import FloatArray
+
+CUT = 1e-13  # singular values below this, relative to the largest, count as 0
+
+
+def simplex_least_squares(
+    columns: FloatArray, target: FloatArray, cost: FloatArray, start: FloatArray | None = None
+) -> FloatArray:
+    """argmin |A c − t|²/2 + cost·c over c ≥ 0, Σ c = 1.
+
+    Args:
+        columns: A, shape (Q, m).
+        target: t.
+        cost: Shape (m,).
+        start: A c of that kind to begin from.
+
+    Examples:
+        >>> import numpy as np
+        >>> columns = np.array([[0.0, 4.0]])
+        >>> simplex_least_squares(columns, np.array([2.0]), np.zeros(2)).round(12).tolist()
+        [0.5, 0.5]
+    """
+    m = len(cost)
+    if start is None:
+        alone = 0.5 * np.square(columns - target[:, None]).sum(axis=0) + cost
+        start = np.arange(m) == alone.argmin()
+    c = _descend(columns, target, cost, start / start.sum(), start > 0)
+    value = _value(columns, target, cost, c)
+    for _ in range(20 * m + 20):
+        slope = columns.T @ (columns @ c - target) + cost
+        enters = int(slope.argmin())
+        if c[enters] > 0 or slope[enters] >= c @ slope:
+            break
+        trial = _descend(columns, target, cost, c, (c > 0) | (np.arange(m) == enters))
+        new = _value(columns, target, cost, trial)
+        if new >= value:
+            break  # the gain is below rounding
+        c, value = trial, new
+    return c
+
+
+def _value(columns: FloatArray, target: FloatArray, cost: FloatArray, c: FloatArray) -> float:
+    return float(0.5 * np.square(columns @ c - target).sum() + cost @ c)
+
+
+def _descend(
+    columns: FloatArray, target: FloatArray, cost: FloatArray, c: FloatArray, active: npt.NDArray[np.bool_]
+) -> FloatArray:
+    """From c towards the minimum on the active entries without signs; those that reach 0 first stay there."""
+    while True:
+        at = np.flatnonzero(active)
+        best = np.zeros_like(c)
+        best[at] = _affine(columns[:, at], target, cost[at], int(c[at].argmax()))
+        down = active & (best <= 0)
+        if not down.any():
+            return best
+        fall = np.where(down & (c > 0), c - best, 1.0)
+        reach = np.where(down, c / fall, np.inf)
+        c = np.maximum(c + reach.min() * (best - c), 0.0)
+        leaves = reach <= reach.min()
+        c[leaves] = 0.0
+        active = active & ~leaves
+
+
+def _affine(columns: FloatArray, target: FloatArray, cost: FloatArray, reference: int) -> FloatArray:
+    """The minimiser with Σ c = 1 alone, in the differences to one column."""
+    if len(cost) == 1:
+        return np.ones(1)
+    others = np.arange(len(cost)) != reference
+    difference = columns[:, others] - columns[:, [reference]]
+    out = np.empty(len(cost))
+    u, s, vt = np.linalg.svd(difference, full_matrices=False)
+    kept = s > CUT * s.max()
+    u, s, vt = u[:, kept], s[kept], vt[kept]
+    along = u.T @ (target - columns[:, reference]) / s - vt @ (cost[others] - cost[reference]) / s**2
+    out[others] = vt.T @ along
+    out[reference] = 1 - out[others].sum()
+    return out

@@ -1,0 +1,202 @@
+"""The minimising-movement scheme: implicit Euler steps of the gradient flow in the space of measures."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..measure import Cloud, Density, as_measure
+from ..model import Model
+from ..reduce import ReducedModel
+from .jko_atoms import AtomsEnergy
+from .jko_cells import CellsEnergy
+from .jko_field import Field, Place
+from .jko_start import start_atoms, start_cells
+from .jko_step import movement
+from .reduced import reduced_of
+
+if TYPE_CHECKING:
+    from ..jko import JKO
+
+
+class _Point(NamedTuple):
+    """Where the run is: assigned as a whole, so that Ctrl-C finds the old or the new one."""
+
+    place: Place
+    half: Place  # of the companion, at the last even step
+    steps: int
+    iterations: int
+    unfinished: int  # minimisations that ended before the gradient vanished
+    increase: float  # the largest F^{n+1} − F^n so far
+    speed: float  # W/τ of the last step
+
+
+class JkoRung:
+    """ρ at t = n·τ, and a companion with steps 2τ and half as many atoms or cells, which tells the error."""
+
+    def __init__(self, method: JKO, model: Model | ReducedModel, threads: int) -> None:
+        self.reduced = reduced_of(model)
+        self._method, self._tau = method, method.tau
+        _check_model(self.reduced)
+        field = Field(self.reduced, threads)
+        start = _measure(self.reduced, method.measure)
+        self._energy, place = _begin(field, start, method.count)
+        self._coarse, half = _begin(field, start, method.count // 2)
+        self._point = _Point(place, half, 0, 0, 0, -math.inf, math.inf)
+        self._status, self._message = "running", ""
+        self._risk: tuple[int, float] | None = None
+
+    @property
+    def t(self) -> float:
+        """The time reached, n·τ."""
+        return self._point.steps * self._tau
+
+    @property
+    def status(self) -> str:
+        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
+        return self._status
+
+    @property
+    def message(self) -> str:
+        """What ended the run, and what to do."""
+        return self._message
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to the step nearest to time t."""
+        deadline = time.monotonic() + seconds
+        target = int(np.rint(t / self._tau))
+        self._status = "running"
+        try:
+            while self._point.steps < target:
+                if not self._step():
+                    return False
+                if time.monotonic() >= deadline and self._point.steps < target:
+                    return False
+        except KeyboardInterrupt:
+            self._status = "interrupted"
+            return False
+        return True
+
+    def measure(self) -> Cloud | Density:
+        """The density on its cells; atoms without noise, at the start from atoms, and of several labels."""
+        energy, place = self._energy, self._point.place
+        alone = place.z.shape[1] == 1 and math.isfinite(place.energy)
+        if isinstance(energy, CellsEnergy) and alone:
+            return Density(place.x[0].copy(), energy.masses[0])
+        weights = energy.masses.ravel() if isinstance(energy, CellsEnergy) else energy.weights
+        points = place.z.copy()
+        if points.shape[1] == 1:  # in the order of a quantile function
+            order = np.argsort(points[:, 0], kind="stable")
+            points, weights = points[order], weights[order]
+        return Cloud(points, weights)
+
+    def risk(self) -> tuple[float, float]:
+        """R, and how far that of the companion is from it."""
+        point = self._point
+        if self._risk is None or self._risk[0] != point.steps:
+            half = point.half
+            if point.steps % 2:
+                half = movement(self._coarse, half, self._tau).place
+            self._risk = point.steps, half.risk
+        return point.place.risk, abs(point.place.risk - self._risk[1])
+
+    def observed(self) -> Mapping[str, float]:
+        """The free energy F, that of the discretisation."""
+        return {"free_energy": self._point.place.energy}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The variables of the scheme, its companion's, and counts."""
+        p = self._point
+        numbers = [p.steps, p.iterations, p.unfinished, p.increase, p.speed]
+        return {"numbers": np.array(numbers), "x": p.place.x, "half": p.half.x}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        steps, iterations, unfinished, increase, speed = state["numbers"].tolist()
+        place, half = self._energy.at(state["x"].copy()), self._coarse.at(state["half"].copy())
+        self._point = _Point(place, half, int(steps), int(iterations), int(unfinished), increase, speed)
+        self._status = "running"
+
+    def meta(self) -> dict[str, Any]:
+        """Steps, Newton steps, minimisations that ended early, and the largest increase of F in a step."""
+        p = self._point
+        return {
+            "steps": p.steps,
+            "iterations": p.iterations,
+            "unfinished": p.unfinished,
+            "largest_increase": p.increase,
+        }
+
+    def _step(self) -> bool:
+        """One step, and one of the companion after every other. False: the run has ended."""
+        p, tolerance = self._point, self._method.tolerance
+        if tolerance is not None and p.speed < tolerance:
+            self._status = "stationary"
+            self._message = (
+                f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}"
+            )
+            return False
+        steps, half = p.steps + 1, p.half
+        with np.errstate(all="ignore"):  # what is not finite is reported
+            done = movement(self._energy, p.place, self._tau)
+            if steps % 2 == 0:
+                half = movement(self._coarse, half, 2 * self._tau).place
+        if not math.isfinite(done.place.energy):
+            self._status = "diverged"
+            self._message = f"the free energy was not finite at step {steps} (t = {steps * self._tau:g})"
+            return False
+        self._point = _Point(
+            done.place,
+            half,
+            steps,
+            p.iterations + done.iterations,
+            p.unfinished + (not done.finished),
+            max(p.increase, done.place.energy - p.place.energy),
+            math.sqrt(self._energy.transport(done.place.x - p.place.x)) / self._tau,
+        )
+        return True
+
+
+def _check_model(reduced: ReducedModel) -> None:
+    moving = [name for name, rate in zip(reduced.coordinates, reduced.rates, strict=True) if rate > 0]
+    if not moving:
+        raise ValueError(f"rates must be > 0 for some coordinate, got {list(reduced.rates)}")
+    if reduced.temperature > 0 and len(moving) > 1:
+        raise ValueError(
+            f"temperature must be 0 for mf.JKO where several coordinates move ({', '.join(moving)}), got "
+            f"{reduced.temperature:g}; mf.PDE, in two coordinates, and mf.Atoms go with noise there"
+        )
+    rows = zip(reduced.coordinates, reduced.volume, reduced.nonnegative, strict=True)
+    for name, e, radius in rows if reduced.temperature > 0 else ():
+        if e < 0 or (e > 0 and not radius):
+            raise ValueError(f"volume must be > 0 for coordinates >= 0, else 0, got {e:g} for {name}")
+    reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
+
+
+def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | Density | None:
+    """What the user gave, checked against the coordinates."""
+    if start is None:
+        return None
+    points, _ = as_measure(start, "start", len(reduced.coordinates))
+    lowest = [e[0] for e in start.edges] if isinstance(start, Density) else points.min(axis=0)
+    for name, low, bounded in zip(reduced.coordinates, lowest, reduced.nonnegative, strict=True):
+        if bounded and low < 0:
+            raise ValueError(f"start must have {name} >= 0, got {low:g}")
+    return start
+
+
+def _begin(
+    field: Field, start: Cloud | Density | None, count: int
+) -> tuple[AtomsEnergy | CellsEnergy, Place]:
+    reduced = field.reduced
+    if reduced.temperature > 0:
+        labels, masses, edges = start_cells(reduced, start, count)
+        cells = CellsEnergy(field, labels, masses)
+        return cells, cells.at(edges)
+    cloud = start_atoms(reduced, start, count)
+    atoms = AtomsEnergy(field, cloud.points, cloud.weights)
+    return atoms, atoms.at(np.ascontiguousarray(cloud.points[:, field.moving]))

@@ -1,0 +1,181 @@
+"""How far a measure can be from the best of all measures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ._cells import check_density, log_volumes, reduction_for
+from ._check import FloatArray
+from ._minimise.boxes import as_box, moving
+from ._minimise.newton import places
+from ._minimise.search import decay, landscape, potential
+from ._project import Coordinates
+from .functions import AnyModel, MeasureLike, risk
+from .gibbs import dual_bound
+from .measure import Density, as_measure
+from .model import Model
+from .reduce import ReducedModel
+
+FARTHEST = 1e5  # how far out Ψ_λ is searched where no extent is given
+FLAT = 1e-3  # part of the gap that Ψ_λ may fall over the last decade of the box to count as bounded below
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What `mf.certificate` returns.
+
+    Args:
+        value: R at λ = 0, R/2 + (λ/2)∫|θ|²dρ with decay, and with noise the free energy F, of the measure.
+        lower_bound: No measure has a lower value than this (in `box`, where one is given).
+        gap: ``value - lower_bound``: how far the measure can be from the best one.
+        risk: R of the measure.
+        argmin: Where Ψ_λ is lowest, in reduced coordinates: where mass would help most. None with noise.
+        box: Ends of the coordinates between which Ψ_λ was searched or, with noise, integrated.
+        message: What to know about the bound, if anything.
+    """
+
+    value: float
+    lower_bound: float
+    gap: float
+    risk: float
+    argmin: FloatArray | None
+    box: tuple[tuple[float, float], ...] | None
+    message: str = ""
+
+    def __repr__(self) -> str:
+        told = f", message={self.message!r}" if self.message else ""
+        return (
+            f"Certificate(gap={self.gap:.3g}, value={self.value:.8g}, lower_bound={self.lower_bound:.8g}, "
+            f"risk={self.risk:.8g}{told})"
+        )
+
+
+def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) -> Certificate:
+    """A bound on how far `measure` is from the global optimum, from convexity (no run needed).
+
+    Without noise R(ρ) − inf R ≤ 2(∫Ψdρ − inf Ψ), with decay R/2 + (λ/2)∫|z|²dρ likewise with Ψ_λ and
+    without the 2. The minimum of Ψ_λ is searched on a grid (quasi-random points in three and more
+    coordinates) and followed to the bottom. The infimum is over all measures, also of coordinates that do not
+    move.
+
+    Neurons ρ_N are rotated at random first, which can only lower the risk and leads to reduced coordinates:
+    ``lower_bound`` is that of the averaged measure, and ``gap`` is the value of the neurons themselves above
+    it.
+
+    With noise F(ρ) − F* ≤ β⁻¹KL(ρ‖ρ̂), ρ̂ ∝ v e^{−βΨ_λ(·;ρ)}, for an `mf.Density`, among all laws on its
+    grid. For points, whose F is infinite, only the bound F* ≥ D(f_ρ) is left.
+
+    Args:
+        model: A model with a reduction, or a `ReducedModel`.
+        measure: Neurons, or a measure in reduced coordinates.
+        extent: Ends (low, high) of each coordinate: only measures in this box compete.
+
+    Examples:
+        >>> import math, mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=math.inf, delta=0.2),
+        ...     network=mf.Network(
+        ...         mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
+        ...     ),
+        ... ).reduce()
+        >>> mf.certificate(model, [1.4616]).gap < 1e-6  # an optimum, nearly
+        True
+        >>> start = mf.certificate(model, [1.0])
+        >>> start.gap > mf.risk(model, [1.0]) - mf.risk(model, [1.4616])
+        True
+    """
+    reduced = reduction_for(model, measure)
+    if reduced is None:
+        assert isinstance(model, Model)
+        return _of_neurons(model, measure, extent)
+    if reduced.temperature == 0:
+        points, weights = as_measure(measure, "measure", len(reduced.coordinates))
+        return _convexity(reduced, points, weights, extent)
+    if extent is not None:
+        raise ValueError(f"extent must be left out at temperature = {reduced.temperature:g}, got {extent!r}")
+    if isinstance(measure, Density):
+        return _relative_entropy(reduced, measure)
+    points, weights = as_measure(measure, "measure", len(reduced.coordinates))
+    return _dual(reduced, points, weights, reduced.risk(points, weights))
+
+
+def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
+    """The averaged measure bounds the infimum; what averaging gains is part of the gap."""
+    reduced = model.reduce()
+    assert model.row is not None  # neurons: see reduction_for
+    rows, weights = as_measure(measure, "measure", model.row)
+    points = Coordinates(model.network, model.data, reduced.coordinates).of(rows)
+    own = risk(model, measure)
+    if model.temperature > 0:
+        return _dual(reduced, points, weights, own)
+    averaged = _convexity(reduced, points, weights, extent)
+    value = averaged.value + _share(reduced) * (own - averaged.risk)
+    gap = max(value - averaged.lower_bound, 0.0)
+    return Certificate(value, averaged.lower_bound, gap, own, averaged.argmin, averaged.box, averaged.message)
+
+
+def _share(reduced: ReducedModel) -> float:
+    """How much of R is in what is minimised."""
+    return 0.5 if reduced.ridge else 1.0
+
+
+def _convexity(reduced: ReducedModel, points: FloatArray, weights: FloatArray, extent: Any) -> Certificate:
+    box = (
+        [(0.0 if radius else -FARTHEST, FARTHEST) for radius in reduced.nonnegative]
+        if extent is None
+        else as_box(extent, reduced)
+    )
+    share = _share(reduced)
+    f = weights @ reduced.features(points)
+    residual = reduced.weights * (f - reduced.targets)
+    size = float(reduced.weights @ np.square(f - reduced.targets)) + reduced.noise
+    value = share * size + float(weights @ decay(reduced, points))
+    mean = float(weights @ potential(reduced, points, residual))
+    found, depths = landscape(reduced, box).lowest(residual)
+    gap = 2 * share * max(mean - float(depths[0]), 0.0)
+    lower, message = value - gap, ""
+    trivial = share * reduced.noise
+    if extent is None and _falls(reduced, found[0], float(depths[0]), residual, mean):
+        lower, message = (
+            trivial,
+            "Ψ has no lower bound, it seems: the bound is that of any fit",
+        )
+    elif lower < trivial:
+        lower, message = trivial, "the bound is that of any fit"
+    return Certificate(value, lower, value - lower if message else gap, size, found[0], tuple(box), message)
+
+
+def _falls(
+    reduced: ReducedModel, argmin: FloatArray, depth: float, residual: FloatArray, mean: float
+) -> bool:
+    """Whether Ψ_λ is lowest at the end of the box and still falling there."""
+    if np.abs(argmin).max() < 0.99 * FARTHEST:
+        return False
+    inner = float(potential(reduced, np.clip(argmin, -0.1 * FARTHEST, 0.1 * FARTHEST)[None], residual)[0])
+    return inner - depth > FLAT * max(mean - depth, 0.0) + 1e-9
+
+
+def _relative_entropy(reduced: ReducedModel, density: Density) -> Certificate:
+    """F(ρ) − D(f_ρ) = β⁻¹KL(ρ‖ρ̂), all on the cells of the density."""
+    check_density(density, reduced)
+    cloud = density.as_cloud()
+    mass = cloud.weights / cloud.weights.sum()
+    where = places(reduced, cloud.points, log_volumes(density.edges, reduced.volume).ravel())
+    h = mass @ where.features.values
+    law, log_z = where.law(h)
+    gap = reduced.temperature * float(special.kl_div(mass, law).sum())
+    lower = where.dual(h, log_z)
+    size = float(np.square(h - where.features.target).sum()) + where.features.unreached
+    box = tuple((float(e[0]), float(e[-1])) for e in density.edges)
+    return Certificate(lower + gap, lower, gap, size, None, box)
+
+
+def _dual(reduced: ReducedModel, points: FloatArray, weights: FloatArray, size: float) -> Certificate:
+    lower = dual_bound(moving(reduced), weights @ reduced.features(points))
+    message = "the free energy of points is infinite; only the lower bound means something"
+    return Certificate(math.inf, lower, math.inf, size, None, None, message)

@@ -1,0 +1,90 @@
+"""``mfcore reproduce``: published figures, with a table of measured beside published numbers."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from .. import experiments
+from .._build import build_info
+from ._run import watched
+from ._show import unused
+
+_HELP = """Each writes NAME.png, NAME.svg, NAME.npz (its numbers) and NAME.md (its table). Ctrl-C ends it
+early and keeps what was run until then in NAME-partial.npz; the exit code is 130.
+
+examples:
+  mfcore reproduce isotropic-gaussians --quick
+  mfcore reproduce predictable-failure --out figures --seed 1
+"""
+
+
+def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+    """Add the command to the parser."""
+    width = max(len(name) for name in experiments.NAMES)
+    names = "\n".join(f"  {name:<{width}}  {experiments.summary(name)}" for name in experiments.NAMES)
+    reproduce = commands.add_parser(
+        "reproduce",
+        parents=[common],
+        help="published figures, with a table of measured beside published numbers",
+        epilog=f"experiments:\n{names}\n\n{_HELP}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    reproduce.add_argument("name", metavar="NAME", help="the experiment, see below")
+    reproduce.add_argument("--quick", action="store_true", help="less than a minute on two cores")
+    reproduce.add_argument("--out", metavar="DIR", default=".", help="folder to write to; default: this one")
+    reproduce.add_argument("--seed", metavar="S", type=int, default=0, help="default: 0")
+    reproduce.add_argument("--force", action="store_true", help="overwrite files that exist")
+    reproduce.set_defaults(command=_reproduce)
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    folder, name = Path(arguments.out), arguments.name
+    experiments.summary(name)  # an unknown name is an error before the folder is made
+    if arguments.seed < 0:
+        raise ValueError(f"--seed must be >= 0, got {arguments.seed}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix in experiments.suffixes(name):
+        unused(folder / (name + suffix), "--out", arguments.force)
+    work = experiments.Work(seed=arguments.seed, tell=_tell, progress=watched())
+    try:
+        report = experiments.run(name, quick=arguments.quick, work=work)
+    except KeyboardInterrupt:
+        return _keep(work, folder / f"{name}-partial.npz")
+    written = report.write(folder, made=_made(arguments, work))
+    _print(report.table())
+    print(f"{work.seconds():.0f} s; written: {', '.join(map(str, written))}")
+    return 0
+
+
+def _keep(work: experiments.Work, path: Path) -> int:
+    if work.runs:
+        experiments.save_runs(path, work.runs)
+    where = f"what was run until then is in {path}" if work.runs else "nothing was finished"
+    print(f"mfcore: interrupted: {where}", file=sys.stderr)
+    return 130
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
+def _made(arguments: argparse.Namespace, work: experiments.Work) -> str:
+    quick = " --quick" if arguments.quick else ""
+    command = f"mfcore reproduce {shlex.quote(arguments.name)}{quick} --seed {arguments.seed}"
+    built, day = build_info(), time.strftime("%Y-%m-%d")
+    return (
+        f"Made by `{command}` in {work.seconds():.0f} s on {day}: "
+        f"mfcore {built['version']}, {built['isa']}, {built['threads']} threads."
+    )
+
+
+def _print(table: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        cells = (cell.replace("**", "").ljust(width) for cell, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())

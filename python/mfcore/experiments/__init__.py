@@ -1,0 +1,59 @@
+"""Published figures, reproduced: `mfcore.experiments`, on the command line ``mfcore reproduce NAME``.
+
+Each experiment is one module: the published settings, a full and a quick size, and a function that runs them
+and returns a `Report` of the picture, its numbers, and a table of measured beside published ones.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from .. import _check
+from ._report import SUFFIXES, Report, Row, save_runs
+from ._work import Work
+
+__all__ = ["NAMES", "Report", "Row", "Work", "run", "save_runs", "suffixes", "summary"]
+
+NAMES = ("isotropic-gaussians", "predictable-failure", "three-atoms")
+
+
+def run(
+    name: str, *, quick: bool = False, rng: int = 0, work: Work | None = None, size: Any = None
+) -> Report:
+    """Run one experiment.
+
+    Args:
+        name: One of `NAMES`.
+        quick: At a size that takes less than a minute on two cores; else at that of the publication.
+        rng: The seed.
+        work: What announces, times and keeps the runs; default one that says nothing, with seed `rng`.
+        size: A size of the experiment's own, in place of the two it has.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> "isotropic-gaussians" in mf.experiments.NAMES
+        True
+    """
+    module = _module(name)
+    if size is None:
+        size = module.QUICK if _check.boolean(quick, "quick") else module.FULL
+    work = work or Work(seed=_check.integer(rng, "rng", at_least=0))
+    perform: Callable[[Work, Any], Report] = module.run
+    return perform(work, size)
+
+
+def summary(name: str) -> str:
+    """The first line of an experiment's description."""
+    return str(_module(name).__doc__).partition("\n")[0]
+
+
+def suffixes(name: str) -> tuple[str, ...]:
+    """What is added to an experiment's name for the files it writes."""
+    return (*SUFFIXES, *getattr(_module(name), "ALSO", ()))
+
+
+def _module(name: str) -> Any:
+    chosen = _check.choice(name, "name", NAMES)
+    return importlib.import_module(f".{chosen.replace('-', '_')}", __name__)

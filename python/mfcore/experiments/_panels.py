@@ -1,0 +1,146 @@
+"""Panels that several experiments share: a network over its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..plots import density
+from ..plots._axes import COLORS, GREY, TEXT, axes
+from ..plots._runs import center
+from ..trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NETWORK, LIMIT = COLORS[0], COLORS[1]
+INCHES = (8.0, 3.7)
+_VISIBLE = 1e-3  # of the highest
+
+
+def blank(inches: tuple[float, float] = INCHES) -> Figure:
+    """A figure that needs no display."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=inches, dpi=150, layout="constrained")
+
+
+def wide(rows: int) -> tuple[Figure, list[Axes], Axes]:
+    """Rows of laws on the left, one panel on the right."""
+    figure = blank()
+    halves: Any = figure.subfigures(1, 2, width_ratios=(1.0, 1.15))
+    left, right = halves
+    panels = left.subplots(rows, 1, sharex=True)
+    return figure, list(np.ravel(panels)), right.subplots()
+
+
+def laws_over_limit(
+    rows: Sequence[Axes],
+    network: Trajectory,
+    limit: Trajectory,
+    at: Sequence[float],
+    step: float,
+    low: float = 0.0,
+) -> None:
+    """|w| of networks as bars over the density of the limit, one row for each time.
+
+    Heights are those right of `low`; what gathers left of it is told in words.
+    """
+    ends = []
+    for ax, t in zip(rows, at, strict=True):
+        density({"SGD": network, "PDE": limit}, times=t, bins=60, coordinate="norm", ax=ax)
+        for text in ax.texts:
+            text.remove()
+        for line in ax.lines:
+            height = np.asarray(line.get_ydata())
+            line.set(color=LIMIT, ydata=np.where(height > _VISIBLE * height.max(), height, np.nan))
+        ends.append(ax.get_xlim()[1])
+        ax.set_ylim(0, 1.25 * _highest(limit.kept[t], low))
+        when = f"$t$ = {t:g}, step {spaced(t / step)}"
+        ax.set_title(when, loc="left", fontsize=TEXT, color=GREY)
+        ax.set(xlabel="", ylabel="", yticks=[])
+        inside = _share(limit.kept[t], low)
+        if inside > 0.01:
+            _name_the_spike(ax, inside, _share(network.kept[t], low), low)
+    rows[0].set_xlim(0.0, max(ends))
+    rows[-1].set_xlabel("$|w|$")
+    rows[len(rows) // 2].set_ylabel("density")
+
+
+def over_limit(
+    ax: Axes,
+    network: Trajectory,
+    limit: Trajectory,
+    name: str = "risk",
+    colors: tuple[str, str] = (NETWORK, LIMIT),
+    labels: tuple[str, str] = ("", ""),
+) -> None:
+    """A series of networks as points, with 95 % intervals, on the line of the limit."""
+    there = limit.risk if name == "risk" else limit.observed[name]
+    here = network.risk if name == "risk" else network.observed[name]
+    if there is None or here is None:
+        raise ValueError(f"name must be a series of both runs, got {name!r}")
+    middle, half = center(network, here, network.error if name == "risk" else None)
+    ax.plot(limit.t, there, color=colors[1], linewidth=1.6, zorder=2, label=labels[1] or None)
+    points: dict[str, Any] = {"markersize": 4, "markerfacecolor": "white", "markeredgewidth": 1.0}
+    ax.errorbar(
+        network.t,
+        middle,
+        half,
+        fmt="o",
+        color=colors[0],
+        elinewidth=1.0,
+        zorder=3,
+        label=labels[0] or None,
+        **points,
+    )
+
+
+def networks(run: Trajectory) -> str:
+    """How many networks of how many neurons."""
+    final: Any = run.final
+    count = "" if final.ndim == 2 else f"{len(final)} × "
+    return f"SGD, {count}{final.shape[-2]} neurons"
+
+
+def steps_above(ax: Axes, forward: Any, back: Any) -> None:
+    """A second clock above: the steps of SGD as a function of t, and back."""
+    above = ax.secondary_xaxis("top", functions=(forward, back))
+    above.set_xlabel("steps of SGD", fontsize=TEXT)
+    above.tick_params(which="both", labelsize=TEXT - 1, color=GREY, width=0.7)
+    above.spines["top"].set(linewidth=0.7, color=GREY)
+
+
+def times(factor: float, x: Any) -> Any:
+    """A clock on which steps are equal."""
+    return factor * np.asarray(x)
+
+
+def quiet(ax: Axes) -> Axes:
+    """The common style of axes."""
+    return axes(ax)
+
+
+def spaced(count: float) -> str:
+    """A large number with thin spaces between thousands."""
+    return f"{count:,.0f}".replace(",", "\u2009")
+
+
+def _name_the_spike(ax: Axes, there: float, here: float, low: float) -> None:
+    text = f"$|w|$ < {low:g}: {100 * there:.1f} % of the density\n{100 * here:.1f} % of the neurons"
+    ax.text(1.5 * low, 0.95 * ax.get_ylim()[1], text, va="top", fontsize=TEXT - 1, color=GREY)
+
+
+def _highest(rho: Any, low: float) -> float:
+    inside = rho.centers[0] >= low
+    return float(rho.density[inside].max())
+
+
+def _share(measure: Any, low: float) -> float:
+    if isinstance(measure, np.ndarray):
+        return float((np.linalg.norm(measure, axis=-1) < low).mean())
+    cloud = measure.as_cloud()
+    return float(cloud.weights[cloud.points[:, 0] < low].sum())

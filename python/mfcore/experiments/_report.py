@@ -1,0 +1,172 @@
+"""What an experiment gives: a picture, the numbers in it, and a table of measured beside published ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._build import build_info
+from .._check import FloatArray
+from ..measure import Cloud, Density
+from ..model import Model
+from ..plots._coordinates import columns
+from ..trajectory import Measure, Trajectory, write_archive
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SMALL = 2000  # numbers; networks with more are stored as the coordinates that pictures show
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number beside what it should be.
+
+    Args:
+        quantity: What it is, in words.
+        measured: Here.
+        expected: There.
+        tolerance: How far apart they may be.
+        source: Where `expected` comes from.
+        error: Standard error of `measured`, if known.
+        note: Our explanation, where they differ.
+
+    Examples:
+        >>> from mfcore.experiments import Row
+        >>> Row("R(δ₀)", 7.2501, 7.25, 1e-3, "exact").agrees
+        True
+    """
+
+    quantity: str
+    measured: float
+    expected: float
+    tolerance: float
+    source: str
+    error: float | None = None
+    note: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two are within the tolerance."""
+        return bool(abs(self.measured - self.expected) <= self.tolerance)
+
+    def cells(self) -> list[str]:
+        """The entries of a table."""
+        spread = "" if self.error is None else f" ± {self.error:.1g}"
+        verdict = "yes" if self.agrees else "**no**"
+        numbers = [f"{self.measured:.5g}{spread}", f"{self.expected:.5g}", f"{self.tolerance:.2g}"]
+        return [self.quantity, *numbers, verdict, self.source, self.note]
+
+
+_HEAD = ["quantity", "here", "there", "tolerance", "agrees", "source", "note"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of an experiment.
+
+    Args:
+        name: That of the experiment.
+        title: One line.
+        caption: What the picture shows, with the settings of the runs.
+        figure: The picture.
+        rows: Measured beside published.
+        runs: Everything that was run.
+        arrays: Further numbers of the picture.
+        notes: What else to know, a paragraph each.
+        animation: Function that writes an animation to a path without suffix and returns the file written.
+    """
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+    rows: Sequence[Row]
+    runs: Mapping[str, Trajectory]
+    arrays: Mapping[str, FloatArray] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    animation: Any = None
+
+    def table(self) -> list[list[str]]:
+        """Head and rows; columns that would be empty are left out."""
+        lines = [_HEAD, *(row.cells() for row in self.rows)]
+        used = [k for k in range(len(_HEAD)) if any(line[k] for line in lines[1:])]
+        return [[line[k] for k in used] for line in lines]
+
+    def markdown(self, made: str) -> str:
+        """The report as a page; `made` says how and when."""
+        head, *lines = self.table()
+        rows = [head, ["---"] * len(head), *lines]
+        table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+        parts = [
+            f"# {self.title}",
+            f"![{self.title}]({self.name}.png)",
+            self.caption,
+            table,
+            *self.notes,
+            made,
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    def write(self, folder: str | os.PathLike[str], *, made: str = "") -> list[Path]:
+        """Write picture (PNG, SVG), numbers (npz) and page (Markdown); files of these names are replaced."""
+        stem = Path(folder) / self.name
+        written = [stem.with_suffix(suffix) for suffix in SUFFIXES]
+        png, svg, npz, page = written
+        self.figure.savefig(png)
+        self.figure.savefig(svg)
+        save_runs(npz, self.runs, self.arrays)
+        page.write_text(self.markdown(made), encoding="utf-8")
+        if self.animation is not None:
+            written.append(self.animation(stem))
+        return written
+
+
+SUFFIXES = (".png", ".svg", ".npz", ".md")
+
+
+def save_runs(
+    path: Path, runs: Mapping[str, Trajectory], arrays: Mapping[str, FloatArray] | None = None
+) -> None:
+    """Series and measures of runs in one archive, as ``run/t``, ``run/risk``, ``run/kept/0/norm``, …"""
+    numbers: dict[str, FloatArray] = dict(arrays or {})
+    info: dict[str, Any] = {"version": build_info()["version"], "runs": {}}
+    for name, run in runs.items():
+        series = {"t": run.t, "risk": run.risk, "error": run.error, **run.observed}
+        numbers |= {f"{name}/{key}": values for key, values in series.items() if values is not None}
+        for k, measure in enumerate(run.kept.values()):
+            numbers |= _numbers(f"{name}/kept/{k}", measure, run)
+        numbers |= _numbers(f"{name}/final", run.final, run)
+        facts = {key: run.meta.get(key) for key in ("seed", "seconds", "steps", "isa", "t", "horizon")}
+        info["runs"][name] = {
+            "model": repr(run.meta["model"]),
+            "method": repr(run.meta["method"]),
+            "status": run.status,
+            "kept": list(run.kept),
+            **facts,
+        }
+    write_archive(path, numbers, info)
+
+
+def _numbers(name: str, measure: Measure, run: Trajectory) -> dict[str, FloatArray]:
+    if isinstance(measure, Density):
+        edges = {f"{name}/edges/{k}": edge for k, edge in enumerate(measure.edges)}
+        return {f"{name}/mass": measure.mass, **edges}
+    if isinstance(measure, Cloud):
+        return {f"{name}/points": measure.points, f"{name}/weights": measure.weights}
+    model = run.meta["model"]
+    if measure.size <= _SMALL or not isinstance(model, Model):
+        return {f"{name}/neurons": measure}
+    return {f"{name}/{key}": of(measure) for key, of in columns(model, measure).items()}
+
+
+def mean_and_error(values: FloatArray) -> tuple[float, float | None]:
+    """Mean over networks and its standard error, where there are several."""
+    values = np.atleast_1d(values)
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return float(values.mean()), error

@@ -1,0 +1,102 @@
+"""How experiments run: each run is announced with the time it will take, and kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model import Model
+from ..reduce import ReducedModel
+from ..solve import solve
+from ..trajectory import Trajectory
+
+_PROBE = 1.0  # seconds
+
+
+def _silent(_: str) -> None:
+    return None
+
+
+@dataclass
+class Work:
+    """The runs of one experiment.
+
+    Args:
+        seed: Of all runs: networks and their limit start alike.
+        tell: What to do with announcements, such as `print`.
+        progress: Show a bar for each run (needs tqdm).
+        threads: As in `mf.solve`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.experiments.Work(seed=3).runs
+        {}
+    """
+
+    seed: int = 0
+    tell: Callable[[str], None] = _silent
+    progress: bool = False
+    threads: int | None = None
+    runs: dict[str, Trajectory] = field(default_factory=dict)
+    begun: float = field(default_factory=time.monotonic)
+
+    def solve(
+        self,
+        name: str,
+        model: Model | ReducedModel,
+        method: Any,
+        *,
+        steps: int | None = None,
+        **options: Any,
+    ) -> Trajectory:
+        """`mf.solve` with the seed; the result is kept under `name`, also that of an interrupted run.
+
+        Args:
+            name: What it is called.
+            model: As in `mf.solve`.
+            method: As in `mf.solve`.
+            steps: How many it will take, for an estimate of the time.
+            **options: As in `mf.solve`.
+
+        Raises:
+            KeyboardInterrupt: The run was interrupted.
+            RuntimeError: The run diverged.
+        """
+        options = {"rng": self.seed, "threads": self.threads, **options}
+        self._announce(name, model, method, steps, options)
+        run = solve(model, method, progress=self.progress, **options)
+        self.runs[name] = run
+        if run.status == "interrupted":
+            raise KeyboardInterrupt
+        if run.status == "diverged":
+            raise RuntimeError(f"{name}: {run.message}")
+        return run
+
+    def seconds(self) -> float:
+        """Since the work began."""
+        return time.monotonic() - self.begun
+
+    def _announce(
+        self, name: str, model: Model | ReducedModel, method: Any, steps: int | None, options: dict[str, Any]
+    ) -> None:
+        """Say what comes, and for SGD, which is what takes long, time its first steps to say how long."""
+        if self.tell is _silent:
+            return
+        if steps is None:
+            self.tell(f"{name} …")
+            return
+        options = {**options, "save_at": [], "keep": None, "risk": False, "max_seconds": _PROBE}
+        probe = solve(model, method, **options).meta
+        whole = probe["seconds"] * steps / max(probe["steps"], 1)
+        count = getattr(method, "replicas", 1)
+        several = f" of {count} networks" if count > 1 else ""
+        self.tell(f"{name}: {steps:,} steps{several}, about {spoken(whole)} …")
+
+
+def spoken(seconds: float) -> str:
+    """A duration in words, as roughly as an estimate is."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

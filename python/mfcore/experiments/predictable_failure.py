@@ -1,0 +1,226 @@
+"""Whether SGD fails is decided by the PDE: a start on either side of a critical radius.
+
+Mei, Montanari, Nguyen (2018), figure 4; constants from Montanari's Cargèse lecture (2018), figure 6.3.
+x | y = ±1 ~ N(0, (1 ± Δ)² I_d) with Δ = 0.5, d = 320; ρ₀ = N(0, κ²/d · I_d), κ = 0.1 and 0.4; N = 800
+neurons, 10⁷ steps of one sample each. Not printed, but found by matching the figure: σ = −2.5 up to 0, −4 at
+0.5, 7.5 from 1.5 on and linear between, and the step s_k = 10⁻⁵·k^(−1/4) (to 2 %) of θ ← θ + 2s_k(y − f)∇σ*.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .. import activations, conventions, data, init
+from .._check import FloatArray
+from ..density import PDE
+from ..expectation import Exact
+from ..functions import risk
+from ..methods import SGD
+from ..model import Model
+from ..network import Network
+from ..plots._axes import COLORS, GREY, TEXT
+from ..reduce import ReducedModel
+from ..trajectory import Trajectory
+from ._panels import blank, over_limit, quiet, steps_above
+from ._report import Report, Row, mean_and_error
+from ._work import Work
+
+# As published, and as found.
+D, DELTA, NEURONS, KAPPAS = 320, 0.5, 800, (0.1, 0.4)
+STEP, STEPS = 1e-5, 10**7
+SIGMA = activations.piecewise_linear(knots=[0.0, 0.5, 1.5], values=[-2.5, -4.0, 7.5])
+
+# Read off the vector figure, to 0.01: after so many steps the risk of the PDE and its mean |w|.
+READ_AT = (10**2, 10**3, 10**4, 10**5, 10**6, 10**7)
+READ_RISK = {
+    0.1: (7.956, 7.847, 7.266, 7.250, 7.251, 7.257),
+    0.4: (6.746, 6.452, 4.973, 1.978, 0.181, 0.008),
+}
+READ_NORM = {
+    0.1: (0.096, 0.082, 0.002, 0.000, 0.000, 0.001),
+    0.4: (0.402, 0.426, 0.553, 0.970, 1.687, 2.077),
+}
+
+# Found elsewhere by evaluating R(δ_r) at d = ∞.
+CRITICAL, AT_CRITICAL, LOWEST, AT_LOWEST = 0.1963, 8.4295, 2.0877, 0.0083
+
+# The clock: moves of 2s_k, so that t = Σ 2s_k.
+H = 2 * STEP
+assert conventions.mmn18(STEP).step == H
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the quick run has less of: it has the same steps, but stops after a tenth of them."""
+
+    steps: int = STEPS
+    neurons: int = NEURONS
+    replicas: int = 2
+    per_decade: int = 3
+    cells: int = 800
+
+
+FULL = Size()
+QUICK = Size(steps=10**6, per_decade=2, cells=400)
+
+
+def schedule(time: Any) -> Any:
+    """h_k = h·(k + 1)^(−1/4) for k = 0, 1, …, as a function of kh."""
+    return (time / H + 1.0) ** -0.25
+
+
+def model(kappa: float, d: float = D) -> Model:
+    """The problem, started at radius κ."""
+    return Model(
+        data=data.IsotropicGaussians(d=d, delta=DELTA), network=Network(SIGMA), init=init.Radial(kappa)
+    )
+
+
+def run(work: Work, size: Size) -> Report:
+    """Densities, networks, and the landscape that explains both."""
+    clock = H * np.cumsum(np.arange(1.0, size.steps + 1) ** -0.25)  # t after 1, 2, … steps
+    decades = math.log10(size.steps)
+    looks = np.unique(np.geomspace(10, size.steps, round((decades - 1) * size.per_decade) + 1).round())
+    many = np.unique([*np.geomspace(1, size.steps, 120).round(), *looks])
+    read = [k for k in READ_AT if k <= size.steps]
+    many = np.union1d(many, read).astype(int)
+    points = np.union1d(looks, read).astype(int)
+    for kappa in KAPPAS:
+        work.solve(
+            f"pde-{kappa:g}",
+            model(kappa),
+            PDE(cells=size.cells),
+            horizon=clock[-1],
+            save_at=clock[many - 1],
+        )
+    for kappa in KAPPAS:
+        work.solve(
+            f"sgd-{kappa:g}",
+            model(kappa),
+            SGD(size.neurons, step=H, schedule=schedule, replicas=size.replicas),
+            steps=size.steps,
+            horizon=clock[-1],
+            save_at=clock[points - 1],
+            risk=Exact(),
+        )
+    limit = model(KAPPAS[0], d=math.inf).reduce()
+    top, bottom = _extrema(limit)
+    runs = work.runs
+    rows = [
+        Row("critical radius, d = ∞", top[0], CRITICAL, 1e-4, "R(δ_r) elsewhere"),
+        Row("R at the critical radius", top[1], AT_CRITICAL, 1e-4, "R(δ_r) elsewhere"),
+        Row("radius of the minimum", bottom[0], LOWEST, 1e-4, "R(δ_r) elsewhere"),
+        Row("R at the minimum", bottom[1], AT_LOWEST, 1e-4, "R(δ_r) elsewhere"),
+        Row("R of all neurons at 0", risk(limit, [[0.0]]), 7.25, 1e-9, "½·3.5² + ½·1.5²"),
+    ]
+    for kappa in KAPPAS:
+        rows += _read_rows(kappa, runs[f"pde-{kappa:g}"], clock)
+        rows += _network_rows(kappa, runs[f"sgd-{kappa:g}"], runs[f"pde-{kappa:g}"])
+    return Report(
+        name="predictable-failure",
+        title="Whether SGD fails is decided by the PDE",
+        caption=(
+            f"Two isotropic Gaussian classes, d = {D}, Δ = {DELTA}, a σ that first falls. Left: the risk "
+            f"R(δ_r) of neurons that all have |w| = r, at d = ∞: a start inside of r = {top[0]:.4f} is "
+            "driven to 0 and stays at the risk 7.25 of a constant, one outside learns. Middle and right: "
+            f"risk and mean of |w|, points {size.replicas} networks of {size.neurons} neurons (mean and 95 % "
+            "interval, where that can be seen), lines the PDE. SGD with one fresh sample per step, "
+            f"h_k = 2·10⁻⁵·k^(−1/4), {size.steps:,} steps (published: 10⁷), t = Σh_k; the risk is exact."
+        ),
+        figure=_figure(runs, limit, top, clock),
+        rows=rows,
+        runs=runs,
+        notes=[
+            "The figure's mean |w| starts at 0.397 for κ = 0.4, 0.75 % less than κ, for reasons unknown; "
+            "that alone makes its first risks 0.03 higher. Its PDE ends at the minimum of d = ∞; ours has "
+            "the drift of d = 320, where radii spread and the least risk is higher. The step was found by "
+            "fitting, to 2 %, which moves the steep part by 0.03."
+        ],
+    )
+
+
+def _extrema(limit: ReducedModel) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(r, R(δ_r)) at the maximum between 0 and 1, and at the minimum beyond it."""
+
+    def single(r: float, sign: float = 1.0) -> float:
+        return sign * float(risk(limit, [[r]]))
+
+    options = {"xatol": 1e-8}
+    up = scipy.optimize.minimize_scalar(
+        single, bounds=(0.0, 1.0), args=(-1.0,), method="bounded", options=options
+    )
+    down = scipy.optimize.minimize_scalar(single, bounds=(1.0, 4.0), method="bounded", options=options)
+    return (float(up.x), -float(up.fun)), (float(down.x), float(down.fun))
+
+
+def _read_rows(kappa: float, pde: Trajectory, clock: FloatArray) -> list[Row]:
+    assert pde.risk is not None
+    rows = []
+    for k, value, norm in zip(READ_AT, READ_RISK[kappa], READ_NORM[kappa], strict=True):
+        if k > len(clock):
+            break
+        at = int(np.abs(pde.t - clock[k - 1]).argmin())
+        what, where = f"κ = {kappa:g}, k = {k:,}", "figure 6.3, digitised"
+        # Reading: 0.01. The fitted step and the start of the figure (see the notes): 0.03.
+        rows.append(
+            Row(f"{what}: risk of the PDE", pde.risk[at], value, 0.02 if kappa < 0.2 else 0.04, where)
+        )
+        rows.append(Row(f"{what}: mean |w|", pde.observed["norm_mean"][at], norm, 0.005, where))
+    return rows
+
+
+def _network_rows(kappa: float, sgd: Trajectory, pde: Trajectory) -> list[Row]:
+    assert sgd.risk is not None
+    assert pde.risk is not None
+    value, error = mean_and_error(sgd.risk[-1])
+    norm, spread = mean_and_error(sgd.observed["norm_mean"][-1])
+    what = f"κ = {kappa:g}, end of SGD"
+    return [
+        Row(f"{what}: risk", value, pde.risk[-1], 0.06, "the PDE here", error=error),
+        Row(f"{what}: mean |w|", norm, pde.observed["norm_mean"][-1], 0.03, "the PDE here", error=spread),
+    ]
+
+
+def _figure(runs: Any, limit: ReducedModel, top: tuple[float, float], clock: FloatArray) -> Any:
+    figure = blank((9.6, 3.6))
+    landscape, middle, right = (quiet(ax) for ax in figure.subplots(1, 3, width_ratios=(0.9, 1.0, 1.0)))
+    radii = np.concatenate([np.linspace(0.0, 0.6, 121), np.linspace(0.61, 2.6, 150)])
+    landscape.plot(radii, [float(risk(limit, [[r]])) for r in radii], color=GREY, linewidth=1.6)
+    landscape.plot(*top, "o", color="black", markersize=4)
+    landscape.annotate(f"$r_c$ = {top[0]:.4f}", top, xytext=(6, 3), textcoords="offset points", fontsize=TEXT)
+    landscape.set(xlabel="$|w|$ of all neurons", ylabel="risk $R$", ylim=(-0.3, 9.2))
+    steps = np.arange(1.0, len(clock) + 1)
+    for k, kappa in enumerate(KAPPAS):
+        color = (COLORS[k], COLORS[k])
+        landscape.plot(kappa, float(risk(limit, [[kappa]])), "D", color=COLORS[k], markersize=5, zorder=3)
+        sgd, pde = runs[f"sgd-{kappa:g}"], runs[f"pde-{kappa:g}"]
+        over_limit(middle, sgd, pde, colors=color)
+        over_limit(right, sgd, pde, "norm_mean", color, ("", f"κ = {kappa:g}"))
+    landscape.text(-0.02, 6.0, "κ = 0.1", fontsize=TEXT, color=COLORS[0])
+    landscape.text(0.5, 6.7, "κ = 0.4", fontsize=TEXT, color=COLORS[1])
+    middle.set(ylabel="risk $R$", ylim=(-0.3, 9.2))
+    right.set(ylabel="mean of $|w|$")
+    right.legend(
+        frameon=False, fontsize=TEXT, loc="upper left", title="points SGD, lines PDE", title_fontsize=TEXT
+    )
+    for ax in (middle, right):
+        ax.set(xscale="log", xlabel="time $t$")
+        # Beyond the ends logarithmically straight, as t ~ k^(3/4) nearly is.
+        steps_above(ax, partial(_along, clock, steps), partial(_along, steps, clock))
+    return figure
+
+
+def _along(x: FloatArray, y: FloatArray, at: Any) -> Any:
+    """y as a function of x, straight in logarithms, also beyond the ends."""
+    few = np.unique(np.geomspace(1, len(x), 200).astype(int)) - 1
+    a, b, z = np.log(x[few]), np.log(y[few]), np.log(np.maximum(np.asarray(at, dtype=float), 1e-300))
+    slopes = (b[1] - b[0]) / (a[1] - a[0]), (b[-1] - b[-2]) / (a[-1] - a[-2])
+    inside = np.interp(z, a, b)
+    low, high = np.minimum(z - a[0], 0.0), np.maximum(z - a[-1], 0.0)
+    return np.exp(inside + slopes[0] * low + slopes[1] * high)

@@ -1,0 +1,247 @@
+"""The stationary law of the noisy dynamics, ρ* ∝ exp(−βΨ_λ(·; ρ*)), with a certificate."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _check, _core
+from ._cells import log_factor, log_volumes
+from ._check import FloatArray
+from ._minimise.boxes import Box, as_box, moving
+from ._minimise.extent import centers, find_box, grid
+from ._minimise.newton import newton, places
+from .functions import AnyModel
+from .measure import Cloud, Density, as_points
+from .model import Model
+from .reduce import ReducedModel
+
+CELLS = {1: 2000, 2: 160, 3: 32}  # per coordinate, by the number of coordinates
+FEWEST = 14
+
+
+@dataclass(frozen=True, eq=False)
+class Stationary:
+    """What `mf.gibbs` returns: the minimiser of the free energy on a grid, or on given points.
+
+    Args:
+        measure: ρ*, in reduced coordinates.
+        risk: R(ρ*).
+        free_energy: F(ρ*), as `mf.free_energy` has it.
+        dual: D(f) ≤ inf F, the value of the concave dual.
+        gap: F(ρ*) − D(f) ≥ 0, computed without cancellation: how far F(ρ*) can be from the least free energy
+            of all laws on these cells or points. It does not know of what is between them.
+        f: Values f_q at the nodes that maximise D; the start of another search.
+        temperature: 1/β.
+        steps: Newton steps on the final grid.
+    """
+
+    measure: Density | Cloud
+    risk: float
+    free_energy: float
+    dual: float
+    gap: float
+    f: FloatArray = dataclasses.field(repr=False)
+    temperature: float
+    steps: int
+
+    def __repr__(self) -> str:
+        return (
+            f"Stationary(temperature={self.temperature:g}, risk={self.risk:.6g}, "
+            f"free_energy={self.free_energy:.6g}, gap={self.gap:.1e}, measure={self.measure!r})"
+        )
+
+
+def gibbs(
+    model: AnyModel,
+    *,
+    cells: int | Sequence[int] | None = None,
+    extent: Any = None,
+    points: npt.ArrayLike | None = None,
+    volumes: npt.ArrayLike | None = None,
+    tolerance: float = 1e-20,
+    start: Stationary | None = None,
+) -> Stationary:
+    """The stationary law ρ* ∝ v exp(−βΨ_λ(·; ρ*)) in reduced coordinates, by Newton on the concave dual.
+
+    In one and two coordinates ρ* is an `mf.Density` on a grid of equal cells: the fixed point of the density
+    solvers on it. In more it is an `mf.Cloud` on tensor Gauss–Legendre nodes, and so it is on points given;
+    how good these are as quadrature nodes is told by other numbers of them, not by the gap.
+
+    Args:
+        model: With temperature > 0, confined by ridge > 0, by its features or by `extent`.
+        cells: Cells, or nodes, per coordinate.
+        extent: Ends (low, high) of each coordinate, for one coordinate simply a pair: the law is that on this
+            box. None: a box is found that holds all mass but some 1e-12.
+        points: Points, shape (n, k), in place of cells.
+        volumes: Their volumes dz, shape (n,), without the factor Π z_c^{e_c}; by default equal, sum 1.
+        tolerance: Stop at this gap. Errors of ρ* are like its square root; rounding ends the search earlier.
+        start: A result at another temperature or of a similar model, to begin from.
+
+    Examples:
+        Particles in a quadratic well, a Gaussian law of variance 1/(βλ):
+
+        >>> import numpy as np, mfcore as mf
+        >>> well = mf.ReducedModel(
+        ...     coordinates=["z"], weights=[1.0], targets=[0.0], features=np.zeros_like,
+        ...     ridge=2.0, temperature=0.5,
+        ... )
+        >>> law = mf.gibbs(well)
+        >>> round(float(law.measure.mass @ law.measure.centers[0] ** 2), 5)
+        0.25
+    """
+    if not isinstance(model, ReducedModel):
+        _check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
+    if model.temperature == 0:
+        raise ValueError(
+            "temperature must be > 0 for a stationary law with a density, got 0; without noise see mf.optimum"
+        )
+    reduced = moving(model if isinstance(model, ReducedModel) else model.reduce())
+    accuracy = _check.number(tolerance, "tolerance", above=0)
+    f = None
+    if start is not None:
+        _check.instance(start, "start", Stationary, "a result of mf.gibbs")
+        f = start.f if len(start.f) == len(reduced.weights) else None
+    if points is not None:
+        if cells is not None or extent is not None:
+            raise ValueError("points must be given without cells and extent, got both")
+        where = as_points(points, "points", len(reduced.coordinates))
+        return _on_points(reduced, where, _volumes(volumes, len(where)), accuracy, f)
+    if volumes is not None:
+        raise ValueError("volumes must be given with points, got volumes alone")
+    counts = _counts(cells, len(reduced.coordinates))
+    if extent is None:
+        box, f = find_box(reduced, f)
+    else:
+        box = as_box(extent, reduced)
+    if len(counts) <= 2:
+        return _on_cells(reduced, grid(box, counts), accuracy, f)
+    where, dz = _legendre(box, counts)
+    return _on_points(reduced, where, dz, accuracy, f)
+
+
+def gibbs_path(model: AnyModel, temperatures: npt.ArrayLike, **options: Any) -> tuple[Stationary, ...]:
+    """Stationary laws at several temperatures, each search starting from the result before it.
+
+    Args:
+        model: As for `gibbs`; its own temperature does not matter.
+        temperatures: 1/β > 0, best in decreasing order.
+        options: Those of `gibbs`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=40, delta=0.8),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     ridge=0.01,
+        ... )
+        >>> warm, cold = mf.gibbs_path(model, [1e-2, 1e-4], cells=400)
+        >>> warm.risk > cold.risk
+        True
+    """
+    values = _check.array(temperatures, "temperatures", shape=(None,))
+    start: Stationary | None = options.pop("start", None)
+    out = []
+    for temperature in values:
+        value = _check.number(temperature, "temperatures", above=0)
+        if isinstance(model, ReducedModel):
+            start = gibbs(dataclasses.replace(model, temperature=value), start=start, **options)
+        else:
+            _check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
+            start = gibbs(model.replace(temperature=value), start=start, **options)
+        out.append(start)
+    return tuple(out)
+
+
+def dual_bound(reduced: ReducedModel, f: FloatArray) -> float:
+    """D(f) ≤ inf F, the integral taken over a box that holds e^{−βΨ_λ} v in the potential of f."""
+    box, _ = find_box(reduced, f, fixed=True)
+    counts = _counts(None, len(box))
+    if len(counts) <= 2:
+        edges = grid(box, counts)
+        where = places(reduced, centers(edges), log_volumes(edges, reduced.volume).ravel())
+    else:
+        points, dz = _legendre(box, counts)
+        where = places(reduced, points, np.log(dz) + log_factor(points, reduced.volume))
+    h = where.features.moments(f)
+    return where.dual(h, where.law(h)[1])
+
+
+def _on_cells(
+    reduced: ReducedModel, edges: list[FloatArray], tolerance: float, f: FloatArray | None
+) -> Stationary:
+    logs = log_volumes(edges, reduced.volume)
+    return _result(
+        reduced,
+        centers(edges),
+        logs.ravel(),
+        tolerance,
+        f,
+        lambda mass: Density(tuple(edges), mass.reshape(logs.shape)),
+    )
+
+
+def _on_points(
+    reduced: ReducedModel, points: FloatArray, dz: FloatArray, tolerance: float, f: FloatArray | None
+) -> Stationary:
+    logs = np.log(dz) + log_factor(points, reduced.volume)
+    return _result(reduced, points, logs, tolerance, f, lambda mass: Cloud(points, mass))
+
+
+def _result(
+    reduced: ReducedModel,
+    points: FloatArray,
+    log_volume: FloatArray,
+    tolerance: float,
+    f: FloatArray | None,
+    measure: Any,
+) -> Stationary:
+    where = places(reduced, points, log_volume)
+    features = where.features
+    found = newton(where, None if f is None else features.moments(f), tolerance)
+    return Stationary(
+        measure(found.mass),
+        risk=float(np.square(found.mean - features.target).sum()) + features.unreached,
+        free_energy=found.dual + found.gap,
+        dual=found.dual,
+        gap=found.gap,
+        f=features.function(found.h),
+        temperature=reduced.temperature,
+        steps=found.steps,
+    )
+
+
+def _counts(cells: Any, k: int) -> list[int]:
+    if cells is None:
+        return [CELLS.get(k, FEWEST)] * k
+    given = list(cells) if np.ndim(cells) else [cells] * k
+    if len(given) != k:
+        raise ValueError(f"cells must be a number or one per coordinate ({k}), got {cells!r}")
+    return [_check.integer(n, "cells", at_least=2) for n in given]
+
+
+def _volumes(volumes: Any, n: int) -> FloatArray:
+    if volumes is None:
+        return np.full(n, 1.0 / n)
+    out = _check.array(volumes, "volumes", shape=(n,))
+    if out.min() <= 0:
+        raise ValueError(f"volumes must be > 0, got {out.min():g}")
+    return out
+
+
+def _legendre(box: Box, counts: list[int]) -> tuple[FloatArray, FloatArray]:
+    """Tensor Gauss–Legendre nodes in a box, and their volumes."""
+    rules = [_core.gauss_legendre(n) for n in counts]
+    sides = [low + (high - low) * (x + 1) / 2 for (low, high), (x, _) in zip(box, rules, strict=True)]
+    mesh = np.meshgrid(*sides, indexing="ij")
+    weights = np.ones(1)
+    for (low, high), (_, w) in zip(box, rules, strict=True):
+        weights = np.multiply.outer(weights, (high - low) * w / w.sum()).ravel()
+    assert math.prod(counts) == len(weights)
+    return np.stack([m.ravel() for m in mesh], axis=1), weights

@@ -1,0 +1,33 @@
+"""Theory made measurable: the ladder from the limit to SGD with its error budget, rates, and steps.
+
+Examples:
+    >>> import mfcore as mf
+    >>> from mfcore import theory
+    >>> model = mf.Model(
+    ...     data=mf.data.IsotropicGaussians(d=40, delta=0.5),
+    ...     network=mf.Network(mf.activations.relu),
+    ...     init=mf.init.Radial(1.0),
+    ... )
+    >>> budget = theory.ladder(model, neurons=[20, 40], step=[0.02], horizon=0.4, replicas=2, rng=0)
+    >>> budget.gap("PDE-ND").shape  # neurons, step, replica, t
+    (2, 1, 2, 21)
+"""
+
+from ._budget import GAPS, RUNGS, Bound, Ladder
+from ._ladder import ladder
+from ._rates import Rate, Rates, rates_in_dimension
+from ._steps import StepProposal, modified_flow, propose_step
+
+__all__ = [
+    "GAPS",
+    "RUNGS",
+    "Bound",
+    "Ladder",
+    "Rate",
+    "Rates",
+    "StepProposal",
+    "ladder",
+    "modified_flow",
+    "propose_step",
+    "rates_in_dimension",
+]
