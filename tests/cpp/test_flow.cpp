@@ -1,6 +1,7 @@
 // The integrators as embedders use them: on a field of their own, without neurons.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
@@ -73,4 +74,68 @@ TEST_CASE("a field that stops in the middle of a step changes no bit of the run"
     whole->get(two);
     CHECK(one[0] == two[0]);
     CHECK(one[1] == two[1]);
+}
+
+namespace {
+
+/// One entry above a wall, pushed by a force of time: the second entry is the time itself.
+System pushed(double (*force)(double t)) {
+    System system;
+    system.size = 2;
+    system.speed = {1.0, 1.0};
+    system.nonnegative = {true, false};
+    system.velocity = [force](const double* y, double* v) {
+        v[0] = force(y[1]);
+        if (y[0] == 0) v[0] = std::max(v[0], 0.0);
+        v[1] = 1;
+        return true;
+    };
+    return system;
+}
+
+}  // namespace
+
+TEST_CASE("an entry that hits a wall stays there until it is pushed away, and no step stalls") {
+    // Inward until t = 1, where 0.3 - t + t^2 / 2 = 0 was long before; then away from the wall.
+    const double start[] = {0.3, 0};
+    const auto flow = dopri5(pushed([](double t) { return t - 1; }), start, {1e-9, 1e-11});
+    double y[2];
+    for (const double t : {0.2, 0.5, 0.9, 1.5, 2.0}) {
+        CHECK(flow->run(t, {}) == End::reached);
+        flow->get(y);
+        const double hit = 1 - std::sqrt(0.4);
+        const double want = t < hit ? 0.3 - t + t * t / 2 : t < 1 ? 0 : (t - 1) * (t - 1) / 2;
+        CHECK(y[0] == doctest::Approx(want).epsilon(1e-8));
+        CHECK(y[0] >= 0);
+    }
+    CHECK(flow->counts().steps < 60);
+}
+
+TEST_CASE("fixed steps clamp to a wall and leave it") {
+    const double start[] = {0.3, 0};
+    for (const Scheme scheme : {Scheme::euler, Scheme::heun, Scheme::rk4}) {
+        const auto flow = fixed_steps(pushed([](double t) { return t - 1; }), start, {scheme, 0.01});
+        double y[2];
+        CHECK(flow->run(0.8, {}) == End::reached);
+        flow->get(y);
+        CHECK(y[0] == 0);
+        CHECK(flow->run(2.0, {}) == End::reached);
+        flow->get(y);
+        CHECK(y[0] == doctest::Approx(0.5).epsilon(0.02));  // first order at the kink
+    }
+}
+
+TEST_CASE("a step whose end is not resolved is not taken, and its end is shown") {
+    System system = rotation();
+    system.resolved = [](const double* y) { return y[0] > 0.5; };
+    const double start[] = {1, 0};
+    const auto flow = dopri5(system, start, {1e-6, 1e-9});
+    CHECK(flow->run(3.0, {}) == End::unresolved);
+    double y[2], refused[2];
+    flow->get(y);
+    flow->refused(refused);
+    CHECK(y[0] > 0.5);
+    CHECK(refused[0] <= 0.5);
+    CHECK(flow->t() < std::numbers::pi / 3);
+    CHECK(y[0] == doctest::Approx(std::cos(flow->t())).epsilon(1e-5));
 }

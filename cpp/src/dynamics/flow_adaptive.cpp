@@ -1,5 +1,6 @@
 // The embedded Runge-Kutta pair 5(4) of Dormand and Prince (1980), with the step control and the continuous
 // extension of Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -213,10 +214,23 @@ private:
     }
 
     /// Error of entry i. Behind a wall both orders are clamped to it: however they got there, they agree.
+    /// But an entry that was turned around there would have stayed longer at the wall.
     double error_of(Index i) const {
         const double error = difference(i), end = next_[i];
         if (!flow::has_wall(system_, i) || !std::isfinite(end) || !std::isfinite(error)) return error;
-        return std::max(end, 0.0) - std::max(end - error, 0.0);
+        const double clamped = std::max(end, 0.0) - std::max(end - error, 0.0);
+        return std::max(std::abs(clamped), depth(i));
+    }
+
+    /// How far below the wall entry i turned around.
+    double depth(Index i) const {
+        const double in = slopes_[0][i], out = slopes_[6][i];
+        if (!(in < 0 && out > 0)) return 0;
+        // Lowest point of the cubic polynomial through both ends, where a velocity linear in time vanishes.
+        const double s = in / (in - out), r = 1 - s;
+        const double low =
+            r * r * (1 + 2 * s) * y_[i] + s * s * (1 + 2 * r) * next_[i] + h_ * s * r * (r * in - s * out);
+        return std::max({-low, -next_[i], 0.0});
     }
 
     /// In units of what is tolerated; not a number if the step left the finite numbers.

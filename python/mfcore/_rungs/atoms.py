@@ -15,7 +15,8 @@ from .._panels import LEAST, NODES, Mesh, doubled, start_mesh
 from ..measure import Cloud
 from ..model import Model
 from ..reduce import ReducedModel
-from .carried import Carried, chunks
+from .carried import Carried
+from .field import chunks
 from .particles import message_of
 from .reduced import reduced_of
 

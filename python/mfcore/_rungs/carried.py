@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,17 +12,30 @@ from .._check import FloatArray
 from .._panels import NODES, TAIL, Mesh, refined, tails
 from .._separable import NotSeparableError, Separable
 from ..reduce import ReducedModel
+from .field import clamped, moments, system_of
 from .stiff import KINDS, ImplicitFlow
 
 if TYPE_CHECKING:
     from ..atoms import Atoms
 
-_CHUNK = 1 << 20  # numbers of features that Python holds at a time
 _WALL = 1e2  # how much more error is tolerated where a wall cuts a panel: its atoms come to rest one by one
 _SHARE = 0.1  # of the tolerances of a step, for what panels may lose
 _HALF = 0.5  # panels that have lost this share of that are halved together with those that lost it all
 _DEAR = 50_000_000  # nanoseconds of all features, from which it pays to make them separable
 _INNER, _OUTER = 0.5, 0.25  # how far beyond the atoms the box is, in their own spread, and its rim
+
+
+class _Now(NamedTuple):
+    """What changes: assigned as a whole, so that Ctrl-C finds the old or the new one."""
+
+    weights: FloatArray
+    mesh: Mesh | None
+    slack: float  # by how much the tolerance of panels had to grow for want of atoms
+    box: FloatArray | None  # with features on it:
+    separable: Separable | None
+    since: float  # when the flow began, and the counts until then
+    before: tuple[int, int, int, float]
+    flow: _core.Flow | ImplicitFlow | None = None
 
 
 class Carried:
@@ -44,31 +57,45 @@ class Carried:
     ) -> None:
         self._reduced, self._method, self._seed, self._threads = reduced, method, seed, threads
         self._tolerance, self._walls = tolerance, np.array(reduced.nonnegative)
-        self.weights, self.mesh, self._coarsest, self._most = weights, mesh, mesh, most
-        self._slack = 1.0  # by how much the tolerance of panels had to grow for want of atoms
-        self._before = (0.0, 0, 0, 0, 0.0)  # time and counts when the present flow began
-        self._box: FloatArray | None = None
-        self._separable: Separable | None = None
+        self._coarsest, self._most = mesh, most
+        box, separable = None, None
         if like is not None:
-            self._box, self._separable = like._box, like._separable
+            box, separable = like._now.box, like._now.separable
         elif self._is_dear(len(points)):
-            self._enclose(points)
-        self.flow = self._begin(points, 0.0)
+            box, separable = self._separate(self._enclose(points))
+        now = _Now(weights, mesh, 1.0, box, separable, 0.0, (0, 0, 0, 0.0))
+        self._now: _Now = self._begin(now, points, 0.0)
+
+    @property
+    def flow(self) -> _core.Flow | ImplicitFlow:
+        """The present integrator."""
+        assert self._now.flow is not None
+        return self._now.flow
+
+    @property
+    def weights(self) -> FloatArray:
+        """Masses w_i."""
+        return self._now.weights
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """Panels whose nodes the atoms are."""
+        return self._now.mesh
 
     @property
     def t(self) -> float:
         """The time reached."""
-        return self._before[0] + self.flow.t
+        return self._now.since + self.flow.t
 
     @property
     def before(self) -> tuple[float, int]:
         """Time and steps when the present flow began."""
-        return self._before[:2]
+        return self._now.since, self._now.before[0]
 
     @property
     def counts(self) -> tuple[int, int, int, float]:
         """Steps done, steps refused, evaluations of ∇Ψ, and the drift of the risk (dynamics/flow.hpp)."""
-        flow, (_, steps, rejected, evaluations, drift) = self.flow, self._before
+        flow, (steps, rejected, evaluations, drift) = self.flow, self._now.before
         return (
             steps + flow.steps,
             rejected + flow.rejected,
@@ -83,61 +110,69 @@ class Carried:
 
     def run(self, t: float, seconds: float) -> str:
         """Go to time t. How it ended, as the core says it."""
-        while (end := self.flow.run(t - self._before[0], seconds)) == "unresolved":
+        while (end := self.flow.run(t - self._now.since, seconds)) == "unresolved":
             self._adapt()
         return end
 
     def clamped(self, z: FloatArray) -> FloatArray:
         """A copy with radii >= 0; the coordinates may be there several times."""
-        walls = np.resize(self._walls, z.shape[1])
-        return np.where(walls, np.maximum(z, 0.0), z)
+        return clamped(z, self._walls)
 
     def moments(self, z: FloatArray, weights: FloatArray) -> FloatArray:
         """f_q = ∫Φ_q dρ."""
-        if self._separable is not None and self._separable.covers(z):
-            found, _ = self._separable.compiled.moments(z, weights, self._threads)
-            return self._separable.predictions(found)
+        separable = self._now.separable
+        if separable is not None and separable.covers(z):
+            found, _ = separable.compiled.moments(z, weights, self._threads)
+            return separable.predictions(found)
         return moments(self._reduced, z, weights)
 
     def state(self) -> dict[str, np.ndarray]:
         """All that `restore` needs."""
-        numbers, vectors = self.flow.save()
-        before = np.array([*self._before, self._slack])
-        state = {"numbers": numbers, "vectors": vectors, "before": before}
-        if self.mesh is not None:
-            state["panels"] = np.array([self.mesh.level, self.mesh.index], dtype=np.int64)
-        if self._box is not None:
-            state["box"] = self._box
+        now, (numbers, vectors) = self._now, self.flow.save()
+        state = {"numbers": numbers, "vectors": vectors}
+        state["before"] = np.array([now.slack, now.since, *now.before])
+        if now.mesh is not None:
+            state["panels"] = np.array([now.mesh.level, now.mesh.index], dtype=np.int64)
+        if now.box is not None:
+            state["box"] = now.box
         return state
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        t, steps, rejected, evaluations, drift, self._slack = state["before"].tolist()
-        self._before = (t, int(steps), int(rejected), int(evaluations), drift)
-        if self.mesh is not None:
+        now = self._now
+        mesh, weights, box, separable = now.mesh, now.weights, now.box, now.separable
+        slack, since, steps, rejected, evaluations, drift = state["before"].tolist()
+        if mesh is not None:
             level, index = state["panels"].tolist()
-            self.mesh = Mesh(self.mesh.curve, tuple(level), tuple(index))
-            self.weights = self.mesh.masses
-        if self._box is not None and not np.array_equal(self._box, state["box"]):
-            self._box = state["box"]
-            self._separate()
-        self.flow = self._begin(np.zeros((len(self.weights), len(self._walls))), 0.0)
+            mesh = Mesh(mesh.curve, tuple(level), tuple(index))
+            weights = mesh.masses
+        if box is not None and not np.array_equal(box, state["box"]):
+            box, separable = self._separate(state["box"])
+        counts = (int(steps), int(rejected), int(evaluations), drift)
+        now = _Now(weights, mesh, slack, box, separable, since, counts)
+        self._now = self._begin(now, np.zeros((len(weights), len(self._walls))), 0.0)
         self.flow.restore(state["numbers"].tolist(), state["vectors"])
 
-    def _begin(self, points: FloatArray, first_step: float) -> _core.Flow | ImplicitFlow:
-        """A flow of these atoms."""
-        method, reduced = self._method, self._reduced
+    def _begin(self, now: _Now, points: FloatArray, first_step: float) -> _Now:
+        """With a flow of these atoms."""
         panels = _core.Panels()
-        if self.mesh is not None:
+        if now.mesh is not None:
             panels = _core.Panels(
                 nodes=NODES,
                 tail=TAIL.ravel().tolist(),
-                weight=_tail_weights(self.mesh).tolist(),
-                rtol=self._slack * _SHARE * method.rtol,
-                atol=self._slack * _SHARE * method.atol,
+                weight=_tail_weights(now.mesh).tolist(),
+                rtol=now.slack * _SHARE * self._method.rtol,
+                atol=now.slack * _SHARE * self._method.atol,
                 at_wall=_WALL,
             )
-        system, start = self._system(panels), points.ravel()
+        gradients = now.separable or self._reduced
+        system = system_of(self._reduced, gradients, now.weights, now.box, panels, self._threads)
+        return now._replace(flow=self._flow_of(system, points.ravel(), now.weights, first_step))
+
+    def _flow_of(
+        self, system: _core.System, start: FloatArray, weights: FloatArray, first_step: float
+    ) -> _core.Flow | ImplicitFlow:
+        method, reduced = self._method, self._reduced
         if method.method in KINDS:
             return ImplicitFlow(
                 system,
@@ -146,7 +181,7 @@ class Carried:
                 rtol=method.rtol,
                 atol=method.atol,
                 tolerance=self._tolerance,
-                weights=self.weights,
+                weights=weights,
                 walls=reduced.nonnegative,
             )
         if method.step is None:
@@ -169,75 +204,38 @@ class Carried:
             threads=self._threads,
         )
 
-    def _system(self, panels: _core.Panels) -> _core.System:
-        """The velocity −rates·∇Ψ_λ of the atoms in their own field."""
-        reduced, masses = self._reduced, self.weights.tolist()
-        inner = np.empty((0, 2)) if self._box is None else self._box
-        params = _core.AtomParams(
-            rates=list(reduced.rates),
-            decays=list(reduced.decays),
-            nonnegative=list(reduced.nonnegative),
-            volume=list(reduced.volume),
-            ridge=reduced.ridge,
-            low=inner[:, 0].tolist(),
-            high=inner[:, 1].tolist(),
-        )
-        if self._separable is not None:
-            compiled = self._separable.compiled
-            return _core.System.atoms_separable(compiled, masses, params, panels, self._threads)
-        features = reduced._compiled
-        if features is not None:
-            p, y = reduced.weights.tolist(), reduced.targets.tolist()
-            return _core.System.atoms(features, p, y, masses, params, panels, self._threads)
-        return _core.System.atoms_calling(self._gradient(self.weights), masses, params, panels)
-
-    def _gradient(self, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        """∇Ψ of features written in Python, a few atoms at a time."""
-        reduced = self._reduced
-        by_hand: Any = reduced.gradients
-
-        def gradient(z: FloatArray) -> FloatArray:
-            out = np.full(z.shape, np.nan)
-            if not np.isfinite(z).all():  # reported as divergence
-                return out
-            at = self.clamped(z)
-            residual = reduced.weights * (moments(reduced, at, weights) - reduced.targets)
-            for part in chunks(reduced, len(z)):
-                out[part] = np.einsum("nqk,q->nk", by_hand(at[part]), residual)
-            return out
-
-        return gradient
-
     def _adapt(self) -> None:
         """Change what the next step would have been wrong with."""
-        z, next_ = self.points, self.flow.refused().reshape(len(self.weights), -1)
+        now, z = self._now, self.points
+        next_ = self.flow.refused().reshape(z.shape)
         h, unite = self.flow.step_size, self.flow.steps > 0  # what was split just now is not united again
-        self._before = (self.t, *self.counts)
-        if self._box is not None and not _inside(self._box, self.clamped(next_)):
-            self._enclose(np.concatenate([z, self.clamped(next_)]))
-        if self.mesh is not None:
-            z = self._remesh(z, next_, unite)
-        self.flow = self._begin(z, h)
+        now = now._replace(since=self.t, before=self.counts)
+        if now.box is not None and not _inside(now.box, self.clamped(next_)):
+            box, separable = self._separate(self._enclose(np.concatenate([z, self.clamped(next_)])))
+            now = now._replace(box=box, separable=separable)
+        if now.mesh is not None:
+            mesh, z, slack = self._remesh(now.mesh, z, next_, now.slack, unite)
+            now = now._replace(mesh=mesh, weights=mesh.masses, slack=slack)
+        self._now = self._begin(now, z, h)
 
-    def _remesh(self, z: FloatArray, next_: FloatArray, unite: bool) -> FloatArray:
+    def _remesh(
+        self, mesh: Mesh, z: FloatArray, next_: FloatArray, slack: float, unite: bool
+    ) -> tuple[Mesh, FloatArray, float]:
         """Split panels before the step that would tear them, and unite those that need not be two."""
-        mesh, coarsest = self.mesh, self._coarsest
-        assert mesh is not None
-        assert coarsest is not None
+        assert self._coarsest is not None
         # Where the atoms are, and where the step leads: both are as smooth as the map from x is so far.
         both = np.concatenate([z, next_], axis=1)
         while True:
-            allowed, weight = self._allowed(mesh, both), _tail_weights(mesh)[:, None]
+            allowed, weight = slack * self._allowed(mesh, both), _tail_weights(mesh)[:, None]
             rough = np.asarray((weight * tails(self.clamped(both)) > _HALF * allowed).any(axis=1))
             if not rough.any():
                 break
             limit = 0.1 * allowed / weight if unite else np.zeros_like(allowed)
-            finer, atoms = refined(mesh, both, rough, limit, coarsest, max(self._most, len(mesh)))
+            finer, atoms = refined(mesh, both, rough, limit, self._coarsest, max(self._most, len(mesh)))
             if (finer.level, finer.index) == (mesh.level, mesh.index):  # no atoms left
-                self._slack *= 10.0
+                slack *= 10.0
             mesh, both, unite = finer, atoms, False
-        self.mesh, self.weights = mesh, mesh.masses
-        return self.clamped(both[:, : z.shape[1]])
+        return mesh, self.clamped(both[:, : z.shape[1]]), slack
 
     def _allowed(self, mesh: Mesh, z: FloatArray) -> FloatArray:
         """Tolerated tails of the panels, as the core has them (dynamics/atoms.hpp)."""
@@ -245,7 +243,7 @@ class Carried:
         at_wall = (pieces[:, :, np.resize(self._walls, pieces.shape[2])] == 0).sum(axis=1)
         cut = ((at_wall > 0) & (at_wall < NODES)).any(axis=1)
         allowed = self._method.atol + self._method.rtol * np.abs(pieces).max(axis=1)
-        return np.asarray(self._slack * _SHARE * allowed * np.where(cut, _WALL, 1.0)[:, None])
+        return np.asarray(_SHARE * allowed * np.where(cut, _WALL, 1.0)[:, None])
 
     def _is_dear(self, atoms: int) -> bool:
         """Whether to look for separable features: decided by the problem, never by the clock."""
@@ -254,38 +252,23 @@ class Carried:
             return False
         return atoms * features.nanoseconds >= _DEAR
 
-    def _enclose(self, z: FloatArray) -> None:
-        """Features on a box around these atoms, if they can be had."""
+    def _enclose(self, z: FloatArray) -> FloatArray:
+        """A box around these atoms and more."""
         low, high = z.min(axis=0), z.max(axis=0)
         spread = np.maximum(high - low, 0.5 * np.maximum(np.abs(low), np.abs(high)))
         spread = np.maximum(spread, 0.1)
         low = np.where(self._walls, 0.0, low - _INNER * spread)
-        self._box = np.stack([low, high + _INNER * spread], axis=1)
-        self._separate()
+        return np.stack([low, high + _INNER * spread], axis=1)
 
-    def _separate(self) -> None:
-        assert self._box is not None
-        low, high = self._box.T
+    def _separate(self, box: FloatArray) -> tuple[FloatArray | None, Separable | None]:
+        """The box with features on it and on a rim around, if they can be had."""
+        low, high = box.T
         rim = _OUTER * (high - low)
         outer = np.stack([np.where(self._walls, 0.0, low - rim), high + rim], axis=1)
         try:
-            self._separable = Separable.build(self._reduced, outer)
+            return box, Separable.build(self._reduced, outer)
         except NotSeparableError:
-            self._box = self._separable = None
-
-
-def moments(reduced: ReducedModel, z: FloatArray, weights: FloatArray) -> FloatArray:
-    """f_q = ∫Φ_q dρ, a few atoms at a time."""
-    f = np.zeros(len(reduced.weights))
-    for part in chunks(reduced, len(z)):
-        f += weights[part] @ reduced.features(z[part])
-    return f
-
-
-def chunks(reduced: ReducedModel, n: int) -> list[slice]:
-    """Slices of n atoms whose features and gradients are not too many numbers."""
-    rows = max(1, _CHUNK // (len(reduced.weights) * (1 + len(reduced.coordinates))))
-    return [slice(k, k + rows) for k in range(0, n, rows)]
+            return None, None
 
 
 def _tail_weights(mesh: Mesh) -> FloatArray:
