@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._check import FloatArray
 from ..plots import density
 from ..plots._axes import COLORS, GREY, TEXT, axes
 from ..plots._runs import center
@@ -117,6 +118,16 @@ def steps_above(ax: Axes, forward: Any, back: Any) -> None:
 def times(factor: float, x: Any) -> Any:
     """A clock on which steps are equal."""
     return factor * np.asarray(x)
+
+
+def along(x: FloatArray, y: FloatArray, at: Any) -> Any:
+    """y as a function of x, straight in logarithms, also beyond the ends."""
+    few = np.unique(np.geomspace(1, len(x), 200).astype(int)) - 1
+    a, b, z = np.log(x[few]), np.log(y[few]), np.log(np.maximum(np.asarray(at, dtype=float), 1e-300))
+    slopes = (b[1] - b[0]) / (a[1] - a[0]), (b[-1] - b[-2]) / (a[-1] - a[-2])
+    inside = np.interp(z, a, b)
+    low, high = np.minimum(z - a[0], 0.0), np.maximum(z - a[-1], 0.0)
+    return np.exp(inside + slopes[0] * low + slopes[1] * high)
 
 
 def quiet(ax: Axes) -> Axes:

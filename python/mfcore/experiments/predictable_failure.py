@@ -27,7 +27,7 @@ from ..network import Network
 from ..plots._axes import COLORS, GREY, TEXT
 from ..reduce import ReducedModel
 from ..trajectory import Trajectory
-from ._panels import blank, over_limit, quiet, steps_above
+from ._panels import along, blank, over_limit, quiet, steps_above
 from ._report import Report, Row, mean_and_error
 from ._work import Work
 
@@ -212,15 +212,5 @@ def _figure(runs: Any, limit: ReducedModel, top: tuple[float, float], clock: Flo
     for ax in (middle, right):
         ax.set(xscale="log", xlabel="time $t$")
         # Beyond the ends logarithmically straight, as t ~ k^(3/4) nearly is.
-        steps_above(ax, partial(_along, clock, steps), partial(_along, steps, clock))
+        steps_above(ax, partial(along, clock, steps), partial(along, steps, clock))
     return figure
-
-
-def _along(x: FloatArray, y: FloatArray, at: Any) -> Any:
-    """y as a function of x, straight in logarithms, also beyond the ends."""
-    few = np.unique(np.geomspace(1, len(x), 200).astype(int)) - 1
-    a, b, z = np.log(x[few]), np.log(y[few]), np.log(np.maximum(np.asarray(at, dtype=float), 1e-300))
-    slopes = (b[1] - b[0]) / (a[1] - a[0]), (b[-1] - b[-2]) / (a[-1] - a[-2])
-    inside = np.interp(z, a, b)
-    low, high = np.minimum(z - a[0], 0.0), np.maximum(z - a[-1], 0.0)
-    return np.exp(inside + slopes[0] * low + slopes[1] * high)
