@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, steppers
+from .. import _core
 from .._check import FloatArray
 from .._observe import RiskMeter
 from .._rng import Seed, derive
 from .._rungs.nonlinear import NonlinearRung
 from .._rungs.rung import Method, limit_of
-from .._rungs.sgd import start_of
 from ..density import PDE
 from ..expectation import Expectation
 from ..measure import Density
@@ -29,7 +28,6 @@ from ..trajectory import Measure, Trajectory
 from ._budget import GAPS, RUNGS
 
 LIMIT = 2**63 + 1  # number of the seed of the limit, beside those of widths
-_CHUNK = 4096  # samples held at a time
 _PARTS = 4  # of a cell
 
 ROWS = {"risk": len(RUNGS), "error": len(RUNGS), "norm": len(RUNGS), "distance": 3, "w1": len(GAPS)}
@@ -79,7 +77,7 @@ class Runs:
                 nd, pd = self._flows(n, h, seed, tick)
             gd = self._gd(n, h, seed, pd, longer)
             tick()
-            sgd = self._noisy_sgd(n, h, seed) if self._noisy else self._paths(SGD(n, h), seed)
+            sgd = self._paths(SGD(n, h, coupled=True), seed)
             tick()
             yield self._compared([nd, pd, gd, sgd])
 
@@ -99,23 +97,6 @@ class Runs:
         if self._long is None:
             self._long = self._paths(GD(n, longer, expectation=self._expectation), seed)
         return pd + h / longer * (self._long - pd)
-
-    def _noisy_sgd(self, n: int, h: float, seed: Seed) -> FloatArray:
-        """`mf.SGD` step by step: blocks of steps would have noise of the same law, but not that of GD."""
-        model, theta = self._model, start_of(self._model, n, seed).copy()
-        options: dict[str, Any] = {"ridge": model.ridge, "temperature": model.temperature}
-        options |= {"rates": model.rates, "rng": seed, "threads": self._threads}
-        stepper, sampler = steppers.SGD(model.network, theta, **options), model.data._run_sampler()
-        paths = np.full((len(self._times), *theta.shape), np.nan)
-        try:
-            for k, steps in enumerate(np.round(self._times / h).astype(np.int64).tolist()):
-                while stepper.steps < steps:
-                    count = min(_CHUNK, steps - stepper.steps)
-                    stepper.run(*sampler.draw(seed, stepper.steps, count), h)
-                paths[k] = theta
-        except FloatingPointError:  # diverged: NaN from there on
-            pass
-        return paths
 
     def _paths(self, method: Method, seed: Seed) -> FloatArray:
         """Neurons at all times, (T, N, D): NaN after they diverged."""
