@@ -102,6 +102,9 @@ def test_gd_of_many_steps_is_interpolated_to_second_order():
     # Euler's error is h·(c + O(H)): it is off by a share of about H = 0.1.
     np.testing.assert_allclose(short.gap("PD-GD")[:, 1, :, -1], gap, rtol=0.2)
     assert (gap != 0).all()
+    assert (short.meta["gd_step"], exact.meta["gd_step"] < 0.0125) == (pytest.approx(0.1), True)
+    known = [[(rate.gap, rate.variable) for rate in one.rates()] for one in (exact, short)]
+    assert [("PD-GD", "h") in names for names in known] == [True, False]  # one that was not measured
 
 
 @pytest.mark.parametrize("output", ["fixed", "trained"])

@@ -46,9 +46,8 @@ def test_panels_of_rates_have_the_largest_gaps_and_the_fitted_slopes(budget):
             drawn = containers[name].lines[0].get_xydata()
             np.testing.assert_allclose(drawn, np.stack([x, mean[:, 1] if variable == "N" else mean[1]], 1))
         fitted = [line.get_xydata() for line in ax.lines if line.get_label().startswith("_child")]
-        slopes = {
-            round(float(np.diff(np.log(xy[:, 1]))[0] / np.diff(np.log(xy[:, 0]))[0]), 6) for xy in fitted
-        }
+        rises = [np.diff(np.log(xy), axis=0)[0] for xy in fitted]
+        slopes = {round(float(y / x), 6) for x, y in rises}
         wanted = {round(rate.slope, 6) for rate in rates if rate.variable == variable}
         assert wanted <= slopes
         words = [text.get_text() for text in ax.texts]

@@ -16,7 +16,7 @@ from ._work import Work
 
 __all__ = ["NAMES", "Report", "Row", "Work", "run", "save_runs", "suffixes", "summary"]
 
-NAMES = ("isotropic-gaussians", "predictable-failure", "three-atoms")
+NAMES = ("isotropic-gaussians", "predictable-failure", "ladder", "three-atoms")
 
 
 def run(

@@ -28,6 +28,7 @@ from ..trajectory import Measure, Trajectory
 from ._budget import GAPS, RUNGS
 
 LIMIT = 2**63 + 1  # number of the seed of the limit, beside those of widths
+SAME = 1e-9  # relative: 0.3 is 3 * 0.1
 _PARTS = 4  # of a cell
 
 ROWS = {"risk": len(RUNGS), "error": len(RUNGS), "norm": len(RUNGS), "distance": 3, "w1": len(GAPS)}
@@ -55,7 +56,7 @@ class Runs:
             driver = PDE(**{**limit._arguments(), "error": False})
         self._driver: Method = driver
         self._law: Trajectory
-        self._long: FloatArray | None = None  # GD with the step `_longest`, of the present draw
+        self._long: FloatArray | None = None  # GD with the step `longest`, of the present draw
 
     def run_limit(self, seed: Seed) -> None:
         """ρ_t, to compare with."""
@@ -71,7 +72,7 @@ class Runs:
         """What is measured on one draw of n neurons, for each step."""
         nd: FloatArray | None = None
         self._long = None
-        longer = _longest(self._times, max(steps), most)
+        longer = longest(self._times, max(steps), most)
         for h in steps:
             if nd is None or self._noisy:
                 nd, pd = self._flows(n, h, seed, tick)
@@ -92,7 +93,7 @@ class Runs:
 
     def _gd(self, n: int, h: float, seed: Seed, pd: FloatArray, longer: float) -> FloatArray:
         """GD with step h, or what a longer step says of it."""
-        if self._noisy or h >= longer:
+        if self._noisy or h >= longer * (1 - SAME):
             return self._paths(GD(n, h, expectation=self._expectation), seed)
         if self._long is None:
             self._long = self._paths(GD(n, longer, expectation=self._expectation), seed)
@@ -180,7 +181,7 @@ class _Driven:
         return NonlinearRung(model, self.neurons, law, seed, threads, begin, self.step)
 
 
-def _longest(times: FloatArray, coarse: float, most: int) -> float:
+def longest(times: FloatArray, coarse: float, most: int) -> float:
     """The step that reaches all times in about `most` steps."""
     unit = coarse * int(np.gcd.reduce(np.round(times / coarse).astype(np.int64)))
     return float(unit / max(1, math.floor(most * unit / times[-1])))

@@ -268,5 +268,5 @@ def _mean_square(sigma: Activation, d: int, largest: float) -> Callable[[FloatAr
     density = (1 - u * u) ** ((d - 3) / 2)
     density *= (1 - u * u) / density.sum()
     means = np.square(sigma.derivative(np.multiply.outer(R, u))) @ density
-    spline: Callable[[FloatArray], FloatArray] = CubicSpline(R, means)  # type: ignore[no-untyped-call]
+    spline: Callable[[FloatArray], FloatArray] = CubicSpline(R, means)
     return spline
