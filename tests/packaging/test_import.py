@@ -50,16 +50,8 @@ def test_classes_and_functions_of_the_core_do_not_name_the_level():
 
 
 def test_the_import_leaves_what_is_slow_to_load_for_when_it_is_used(python):
-    slow = [
-        "scipy.optimize",
-        "scipy.stats",
-        "scipy.integrate",
-        "scipy.ndimage",
-        "matplotlib",
-        "xarray",
-        "tqdm",
-        "PIL",
-    ]
+    scipy = [f"scipy.{name}" for name in ("integrate", "ndimage", "optimize", "stats")]
+    slow = [*scipy, "matplotlib", "xarray", "tqdm", "PIL"]
     done = python(f"import sys, mfcore; print([name for name in {slow!r} if name in sys.modules])")
     assert done.stdout.strip() == "[]", done.stderr
 

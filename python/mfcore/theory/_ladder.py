@@ -22,10 +22,9 @@ from ..density import PDE
 from ..expectation import Exact, Expectation, MonteCarlo
 from ..model import Model
 from ._budget import Ladder
-from ._runs import LIMIT, ROWS, Runs
+from ._runs import LIMIT, ROWS, SAME, Runs, longest
 
 _HELD_OUT = 10_000  # samples, where the risk has no exact form
-_SAME = 1e-9  # relative: 0.3 is 3 * 0.1
 
 
 def ladder(
@@ -133,7 +132,7 @@ def ladder(
             "isa": build_info()["isa"],
             "seconds": time.monotonic() - begun,
             "risk": runs.meter.description,
-            "gd_steps": most,
+            "gd_step": 0.0 if model.temperature > 0 else longest(times, max(steps), most),
         },
     )
 
@@ -164,7 +163,7 @@ def _times(save_at: int | npt.ArrayLike, horizon: float, steps: Sequence[float])
     coarse = max(steps)
     for h in steps:
         ratio = coarse / h
-        if abs(ratio - round(ratio)) > _SAME * ratio:
+        if abs(ratio - round(ratio)) > SAME * ratio:
             near = [coarse / k for k in (math.ceil(ratio), math.floor(ratio))]
             raise ValueError(
                 f"step must divide the largest, {coarse:g}, so that all are at save points together, "

@@ -123,6 +123,8 @@ def rates_of(ladder: Ladder, quantity: str, gaps: Sequence[str]) -> Rates:
                 continue
             if gap in ("PDE-ND", "ND-PD") and variable == "h" and ladder.meta["model"].temperature == 0:
                 continue  # they know no step
+            if (gap, variable) == ("PD-GD", "h") and min(values) < (1 - 1e-9) * ladder.meta.get("gd_step", 0):
+                continue  # interpolated: its slope is 1 by construction
             points = samples if axis == 0 else samples.swapaxes(1, 2)
             slope, half = jackknife(points, lambda part, x=values: _pooled(x, part))  # type: ignore[misc]
             says = THEORY.get((quantity, gap, variable), "")

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, steppers
+from .. import _core
 from .._check import FloatArray
 from .._observe import RiskMeter
 from .._rng import Seed, derive
 from .._rungs.nonlinear import NonlinearRung
 from .._rungs.rung import Method, limit_of
-from .._rungs.sgd import start_of
 from ..density import PDE
 from ..expectation import Expectation
 from ..measure import Density
@@ -29,7 +28,7 @@ from ..trajectory import Measure, Trajectory
 from ._budget import GAPS, RUNGS
 
 LIMIT = 2**63 + 1  # number of the seed of the limit, beside those of widths
-_CHUNK = 4096  # samples held at a time
+SAME = 1e-9  # relative: 0.3 is 3 * 0.1
 _PARTS = 4  # of a cell
 
 ROWS = {"risk": len(RUNGS), "error": len(RUNGS), "norm": len(RUNGS), "distance": 3, "w1": len(GAPS)}
@@ -57,7 +56,7 @@ class Runs:
             driver = PDE(**{**limit._arguments(), "error": False})
         self._driver: Method = driver
         self._law: Trajectory
-        self._long: FloatArray | None = None  # GD with the step `_longest`, of the present draw
+        self._long: FloatArray | None = None  # GD with the step `longest`, of the present draw
 
     def run_limit(self, seed: Seed) -> None:
         """ρ_t, to compare with."""
@@ -73,13 +72,13 @@ class Runs:
         """What is measured on one draw of n neurons, for each step."""
         nd: FloatArray | None = None
         self._long = None
-        longer = _longest(self._times, max(steps), most)
+        longer = longest(self._times, max(steps), most)
         for h in steps:
             if nd is None or self._noisy:
                 nd, pd = self._flows(n, h, seed, tick)
             gd = self._gd(n, h, seed, pd, longer)
             tick()
-            sgd = self._noisy_sgd(n, h, seed) if self._noisy else self._paths(SGD(n, h), seed)
+            sgd = self._paths(SGD(n, h, coupled=True), seed)
             tick()
             yield self._compared([nd, pd, gd, sgd])
 
@@ -94,28 +93,11 @@ class Runs:
 
     def _gd(self, n: int, h: float, seed: Seed, pd: FloatArray, longer: float) -> FloatArray:
         """GD with step h, or what a longer step says of it."""
-        if self._noisy or h >= longer:
+        if self._noisy or h >= longer * (1 - SAME):
             return self._paths(GD(n, h, expectation=self._expectation), seed)
         if self._long is None:
             self._long = self._paths(GD(n, longer, expectation=self._expectation), seed)
         return pd + h / longer * (self._long - pd)
-
-    def _noisy_sgd(self, n: int, h: float, seed: Seed) -> FloatArray:
-        """`mf.SGD` step by step: blocks of steps would have noise of the same law, but not that of GD."""
-        model, theta = self._model, start_of(self._model, n, seed).copy()
-        options: dict[str, Any] = {"ridge": model.ridge, "temperature": model.temperature}
-        options |= {"rates": model.rates, "rng": seed, "threads": self._threads}
-        stepper, sampler = steppers.SGD(model.network, theta, **options), model.data._run_sampler()
-        paths = np.full((len(self._times), *theta.shape), np.nan)
-        try:
-            for k, steps in enumerate(np.round(self._times / h).astype(np.int64).tolist()):
-                while stepper.steps < steps:
-                    count = min(_CHUNK, steps - stepper.steps)
-                    stepper.run(*sampler.draw(seed, stepper.steps, count), h)
-                paths[k] = theta
-        except FloatingPointError:  # diverged: NaN from there on
-            pass
-        return paths
 
     def _paths(self, method: Method, seed: Seed) -> FloatArray:
         """Neurons at all times, (T, N, D): NaN after they diverged."""
@@ -199,7 +181,7 @@ class _Driven:
         return NonlinearRung(model, self.neurons, law, seed, threads, begin, self.step)
 
 
-def _longest(times: FloatArray, coarse: float, most: int) -> float:
+def longest(times: FloatArray, coarse: float, most: int) -> float:
     """The step that reaches all times in about `most` steps."""
     unit = coarse * int(np.gcd.reduce(np.round(times / coarse).astype(np.int64)))
     return float(unit / max(1, math.floor(most * unit / times[-1])))

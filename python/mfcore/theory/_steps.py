@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +20,10 @@ from ..trajectory import Trajectory
 from ._budget import Ladder
 
 _CELLS = 100  # of the initial law
-_RTOL = 1e-5
-_ANGLES = 2000  # at which the slope of the activation is looked at
-_RADII = 1500  # of the table of the mean of its square
+_RTOL = 1e-6
+_NEGLIGIBLE = 1e-7  # of the heaviest cell
+_ANGLES = 8000  # at which the slope of the activation is looked at
+_RADII = 200  # of the table of the mean of its square
 _ROUNDS = 5  # in search of a step: the bias is nearly linear in it
 _CLOSE = 0.02  # of the bias that is wanted
 
@@ -191,18 +193,22 @@ class _RadialFlow:
         if reduced.initial is None:
             raise ValueError(f"init must be an initial law, got {model.init!r}")
         features: Any = reduced._compiled
+        self._features = features
         self._reduced, self._rate = reduced, reduced.rates[0]
         self._s = np.asarray(features._arguments[-1])[:, 0]  # norms of x at the nodes
         (low, high), *_ = reduced.initial.support()
         edges = np.linspace(low, high, _CELLS + 1) if low < high else np.array([low * 0.999, low * 1.001])
         masses = np.asarray(reduced.initial.cell_masses([edges])).ravel()
-        self.start, self.weights = 0.5 * (edges[1:] + edges[:-1]), masses / masses.sum()
+        known = masses > _NEGLIGIBLE * masses.max()
+        self.start, self.weights = (0.5 * (edges[1:] + edges[:-1]))[known], masses[known]
+        self.weights = self.weights / self.weights.sum()
         self._sigma, self._d = network.activation, int(law.d)
-        self._table: tuple[FloatArray, FloatArray] = np.zeros(1), np.zeros(1)
+        self._largest = 0.0
+        self._table: Callable[[FloatArray], FloatArray]
 
     def risk(self, radii: FloatArray) -> float:
         """R of atoms at these radii."""
-        return self._reduced.risk(radii[:, None], self.weights)
+        return float(self._reduced.weights @ self._gap(radii) ** 2) + self._reduced.noise
 
     def radii(self, step: float, times: FloatArray) -> FloatArray:
         """Radii at all times, (T, atoms)."""
@@ -212,35 +218,55 @@ class _RadialFlow:
         def velocity(_: float, u: FloatArray) -> FloatArray:
             r = np.sqrt(np.maximum(u, 0.0))
             reduced = self._reduced
-            gap = self.weights @ reduced.features(r[:, None]) - reduced.targets
-            descent = reduced._gradients(r[:, None])[..., 0] @ (reduced.weights * gap) + reduced.ridge * r
+            gap = self._gap(r)
+            slopes = self._features.gradients(r[:, None], 1)[..., 0]  # so few are slower on more threads
+            descent = slopes @ (reduced.weights * gap) + reduced.ridge * r
             return np.asarray(-2 * self._rate * r * descent + step * self._square(r, gap))
 
         end = float(times[-1])
-        found = solve_ivp(velocity, (0.0, end), self.start**2, t_eval=times, rtol=_RTOL, atol=1e-3 * _RTOL)
+        # Atoms that come to r = 0 make it stiff, each by itself: the diagonal of the Jacobian is enough.
+        found = solve_ivp(
+            velocity,
+            (0.0, end),
+            self.start**2,
+            method="LSODA",
+            t_eval=times,
+            rtol=_RTOL,
+            atol=1e-3 * _RTOL,
+            lband=0,
+            uband=0,
+        )
         if not found.success:
             raise RuntimeError(f"the modified flow with step = {step:g} broke off: {found.message}")
         return np.asarray(np.sqrt(np.maximum(found.y.T, 0.0)))
 
     def spreading(self, r: FloatArray) -> float:
         """The growth of r² by a unit of step and time, relative to r²."""
-        gap = self.weights @ self._reduced.features(r[:, None]) - self._reduced.targets
-        return float(self.weights @ self._square(r, gap) / (self.weights @ r**2))
+        return float(self.weights @ self._square(r, self._gap(r)) / (self.weights @ r**2))
+
+    def _gap(self, r: FloatArray) -> FloatArray:
+        """f_q − y_q."""
+        return np.asarray(self.weights @ self._features.features(r[:, None], 1) - self._reduced.targets)
 
     def _square(self, r: FloatArray, gap: FloatArray) -> FloatArray:
         """𝒬(r) on the clock of w, whose rate is in the noise of samples twice."""
         scale = r[:, None] * self._s
-        if scale.max() > self._table[0][-1]:
-            self._table = _mean_squares(self._sigma, self._d, 2 * float(scale.max()))
+        if scale.max() > self._largest:
+            self._largest = 2 * float(scale.max())
+            self._table = _mean_square(self._sigma, self._d, self._largest)
         share = self._reduced.weights * (gap * self._s * self._rate) ** 2
-        return np.asarray(np.interp(scale, *self._table) @ share)
+        return np.asarray(self._table(scale) @ share)
 
 
-def _mean_squares(sigma: Activation, d: int, largest: float) -> tuple[FloatArray, FloatArray]:
-    """E_u[σ'(Ru)²(1 − u²)] over the first coordinate u of a unit vector of R^d, for R up to `largest`."""
+def _mean_square(sigma: Activation, d: int, largest: float) -> Callable[[FloatArray], FloatArray]:
+    """R to E_u[σ'(Ru)²(1 − u²)], u the first coordinate of a unit vector of R^d, for R up to `largest`."""
+    from scipy.interpolate import CubicSpline  # takes long to load
+
     R = np.linspace(0.0, largest, _RADII)
     end = min(1.0, 9 / math.sqrt(d))
     u = (np.arange(_ANGLES) + 0.5) / _ANGLES * 2 * end - end
     density = (1 - u * u) ** ((d - 3) / 2)
     density *= (1 - u * u) / density.sum()
-    return R, np.square(sigma.derivative(np.multiply.outer(R, u))) @ density
+    means = np.square(sigma.derivative(np.multiply.outer(R, u))) @ density
+    spline: Callable[[FloatArray], FloatArray] = CubicSpline(R, means)
+    return spline
