@@ -104,6 +104,17 @@ void bind_grid(py::module_& m) {
             },
             "mass"_a, "Psi at the centres of the cells, in C order, decay included.")
         .def(
+            "moments",
+            [](GridPotential& self, const In& mass) {
+                const std::vector<double> array = spread(self, mass);
+                auto moments = make({self.rank()});
+                double* out = moments.mutable_data();
+                py::gil_scoped_release nogil;
+                self.moments(array.data(), out);
+                return moments;
+            },
+            "mass"_a, "Sums over cells of the compressed features times mass.")
+        .def(
             "risk",
             [](GridPotential& self, const In& mass) {
                 const std::vector<double> array = spread(self, mass);
