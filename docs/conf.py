@@ -40,14 +40,15 @@ MODULES = {name: MODULES[name] for name in sorted(MODULES) if name in mfcore.__a
 # Where a class can be found, by its name alone: annotations name the module it was written in.
 PUBLIC = {name: f"mfcore.{name}" for name in mfcore.__all__ if name not in MODULES}
 for module, content in MODULES.items():
-    PUBLIC = {name: f"mfcore.{module}.{name}" for name in getattr(content, "__all__", ())} | PUBLIC
+    callables = [name for name in getattr(content, "__all__", ()) if callable(getattr(content, name))]
+    PUBLIC = {name: f"mfcore.{module}.{name}" for name in callables} | PUBLIC
 
 # What the reference does not list: types that only annotations name, and several names of one entry.
 nitpick_ignore_regex = [
     ("py:.*", r"(np|npt|numpy|xarray|_core|collections)\..*|.*\._.*"),
     (
         "py:.*",
-        r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|InitVar|Mapping|NDArray|PathLike|RNG|Schedule|Sequence)",
+        r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|InitVar|Mapping|NDArray|Path|PathLike|RNG|Schedule|Sequence)",
     ),
     ("py:.*", r"(.*\.)?(AnyModel|Evaluator|Expectation|FloatArray|MeasureLike|Measure|Method|PlotAxes|Runs)"),
     ("py:.*", r"\w+_error"),
@@ -60,11 +61,13 @@ def linked(app, what, name, obj, options, lines):
     def link(found):
         path = found[1].removeprefix("mf.").removeprefix("mfcore.")
         head, _, tail = path.partition(".")
-        target = PUBLIC.get(path) or (f"mfcore.{path}" if head in MODULES and tail else "")
-        if not target and head in PUBLIC and tail and hasattr(getattr(mfcore, head, None), tail):
+        target = PUBLIC.get(path)
+        if head in mfcore.__all__ and callable(getattr(getattr(mfcore, head), tail, None)):
             target = f"mfcore.{path}"
         return f":py:obj:`{found[1]} <{target}>`" if target else f"``{found[1]}``"
 
+    if what in ("attribute", "data", "property"):
+        lines[:0] = ["..", ""]  # an empty comment: at the start "this: that" is read as a type and a text
     for at, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             line = re.sub(r"(?<![`:\w>])`([^`<>]+)`(?![`\w])", link, line)

@@ -138,7 +138,7 @@ class PiecewiseLinear(Activation):
 
     @property
     def pieces(self) -> Pieces:
-        """The left line, and a ramp for the change of slope at each knot."""
+        """The line and ramps: the left line, and the change of slope at each knot."""
         with np.errstate(over="ignore"):
             between = np.diff(self.values) / np.diff(self.knots)
         slopes = [self.left_slope, *between.tolist(), self.right_slope]

@@ -66,7 +66,7 @@ class Network:
 
     @property
     def trained(self) -> tuple[str, ...]:
-        """The blocks that move, of a, b and w, in the order of the row."""
+        """The blocks that move, in the order of the row: those of a, b and w."""
         moving = {"a": self.output == "trained", "b": self.has_b, "w": True}
         return tuple(block for block, moves in moving.items() if moves)
 
