@@ -1,13 +1,15 @@
 """Where SGD and the PDE part: the error budget of propagation of chaos, rung by rung.
 
-Mei, Misiakiewicz, Montanari (2019) couple four dynamics of N neurons, started alike, to the limit: independent
-neurons in its field (ND), gradient flow (PD), gradient descent (GD), SGD. Their theorem bounds the gaps by
-N^(−1/2), e^(KT) N^(−1/2), h and √(D h); it comes without an experiment. Here the model is that of the experiment
+Mei, Misiakiewicz, Montanari (2019) couple four dynamics of N neurons, started alike, to the limit:
+independent neurons in its field (ND), gradient flow (PD), gradient descent (GD), SGD. Their theorem bounds
+the gaps by N^(−1/2), e^(KT) N^(−1/2), h and √(D h); it comes without an experiment. The model here is that of
 isotropic-gaussians, with ρ₀ = N(0, 0.8²/d · I_d), d = 40 and Δ = 0.8; the clock is t = h·k.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +32,7 @@ class Size:
     """What the quick run has less of."""
 
     neurons: tuple[int, ...] = (25, 50, 100, 200, 400)
-    step: tuple[float, ...] = (8e-5, 4e-5, 2e-5, 1e-5)
+    step: tuple[float, ...] = (4e-4, 2e-4, 1e-4, 5e-5)
     horizon: float = 1.0
     replicas: int = 16
     gd_steps: int = 50
@@ -38,14 +40,14 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(neurons=(25, 50, 100), step=(8e-5, 4e-5, 2e-5), replicas=5, gd_steps=25, save_points=6)
+QUICK = Size(neurons=(25, 50, 100), step=(4e-4, 2e-4, 1e-4), replicas=5, gd_steps=25, save_points=6)
 
 THEOREM = "the theorem"
 
 
 def run(work: Work, size: Size) -> Report:
     """The budget in risk, the distances of neurons, and their rates."""
-    pde = work.solve("pde", MODEL, PDE(), horizon=size.horizon)
+    work.solve("pde", MODEL, PDE(), horizon=size.horizon)
     count = size.replicas * len(size.neurons) * (2 + 2 * len(size.step))
     work.tell(f"{count} coupled runs …")
     budget = theory.ladder(
@@ -64,7 +66,7 @@ def run(work: Work, size: Size) -> Report:
     rows = figure.subplots(2, 3)
     for axes, quantity in zip(rows, ("risk", "distance"), strict=True):
         plots.ladder(budget, quantity=quantity, ax=axes)
-    flow = theory.modified_flow(MODEL, max(size.step), horizon=float(budget.t[-1]), save_at=budget.t)
+    flows = [_mean_norm(h, budget.t) for h in (0.0, max(size.step))]
     names = ("risk", "error", "norm", "distance", "w1", "t")
     arrays = {f"ladder/{name}": np.asarray(getattr(budget, name)) for name in names}
     arrays |= {"ladder/neurons": np.array(size.neurons), "ladder/step": np.array(size.step)}
@@ -78,7 +80,7 @@ def run(work: Work, size: Size) -> Report:
             f"{budget.replicas} draws of neurons, 95 % intervals; risks are exact."
         ),
         figure=figure,
-        rows=list(_rows(budget, flow.risk, work.seed)),
+        rows=[*_slopes(budget), _sampling(budget, work.seed), _bias(budget, flows[1] - flows[0])],
         runs=work.runs,
         arrays=arrays,
         notes=[
@@ -88,7 +90,8 @@ def run(work: Work, size: Size) -> Report:
             "GD would take as many steps as SGD, on exact gradients. It is run with the step "
             f"{budget.meta['gd_step']:.2g} and brought down to h along the line to PD, which is exact up to "
             "O(h·step).",
-            "The bias of a finite step is that of math: dr/dt gains (h/2r)·E[(y − f)²σ'²|x|²] (modified flow).",
+            "A finite step adds (h/2r)·E[(y − f)²σ'(⟨w, x⟩)²|x_⊥|²] to dr/dt: the modified flow. In the risk "
+            "the fluctuations of f_N, E Var f_N, are of the same order, and of the other sign here.",
             budget.table(),
             budget.rates().table(),
             budget.rates("distance").table(),
@@ -96,39 +99,41 @@ def run(work: Work, size: Size) -> Report:
     )
 
 
-def _rows(budget: theory.Ladder, modified: FloatArray | None, seed: int) -> list[Row]:
-    rows = []
-    distance, gaps = budget.rates("distance"), budget.rates()
-    for rates, gap, variable, there, tolerance in (
-        (distance, "ND-PD", "N", -0.5, 0.15),  # the largest of N has a logarithm beside it
-        (distance, "GD-SGD", "N", 0.0, 0.15),
-        (distance, "GD-SGD", "h", 0.5, 0.1),
-        (gaps, "PDE-ND", "N", -1.0, 0.35),
+def _slopes(budget: theory.Ladder) -> Iterator[Row]:
+    for quantity, gap, variable, there, tolerance, source, note in (
+        ("distance", "ND-PD", "N", -0.5, 0.15, THEOREM, ""),
+        ("distance", "GD-SGD", "h", 0.5, 0.1, THEOREM, ""),
+        ("distance", "GD-SGD", "N", 0.0, 0.25, THEOREM, "at most 0; small N have larger residuals"),
+        ("risk", "PDE-ND", "N", -1.0, 0.35, "bias of sampling", ""),
     ):
-        rate = rates[gap, variable]
-        what = "max |θ − θ̄|" if rates is distance else "risk"
-        source = THEOREM if rates is distance else "bias of sampling"
-        error = (rate.high - rate.low) / 4
-        rows.append(Row(f"slope of {gap} in {variable}, {what}", rate.slope, there, tolerance, source, error))
-    # E R_N − R = (∫U(θ, θ)dρ − ∫∫U)/N = (E R(δ_θ) − R(ρ))/N, at all N.
-    start = -budget.gap("PDE-ND")[:, 0, :, 0] * np.array(budget.neurons)[:, None]
-    single = _mean_risk_of_one(seed) - float(budget.risk[0, 0, 0, 0, 0])
-    error = float(start.std(ddof=1) / np.sqrt(start.size)) if start.size > 1 else None
-    rows.append(
-        Row("N(R_N − R) at t = 0", float(start.mean()), single, 0.15 * single, "∫U(θ, θ)dρ − ∫∫U", error)
-    )
-    if modified is not None:
-        widest, coarsest = int(np.argmax(budget.neurons)), int(np.argmax(budget.step))
-        mean, half = (part[widest, coarsest, -1] for part in budget.bias())
-        limit = float(budget.risk[0, 0, 0, 0, -1])
-        there = float(modified[-1]) / limit - 1
-        name = f"relative bias of SGD at h = {max(budget.step):g}"
-        rows.append(Row(name, float(mean), there, 0.05, "modified flow", float(half) / 2))
-    return rows
+        rate = budget.rates(quantity)[gap, variable]
+        error = (rate.high - rate.low) / 4  # of a 95 % interval
+        name = f"slope of {gap} in {variable}, {quantity}"
+        yield Row(name, round(rate.slope, 3), there, tolerance, source, error, note)
 
 
-def _mean_risk_of_one(seed: int) -> float:
-    """E R(δ_θ), θ ~ ρ₀."""
+def _sampling(budget: theory.Ladder, seed: int) -> Row:
+    """E R_N − R = (∫U(θ, θ)dρ − ∫∫U)/N = (E R(δ_θ) − R(ρ))/N at t = 0, for all N."""
     assert MODEL.init is not None
+    found = -budget.gap("PDE-ND")[:, 0, :, 0] * np.array(budget.neurons)[:, None]
     rows = MODEL.init.sample(MODEL.network, D, SINGLE, Seed(derive(seed_of(seed), 1)))
-    return float(np.mean([risk(MODEL, row) for row in rows]))
+    alone = np.array([risk(MODEL, row) for row in rows])
+    there = float(alone.mean() - budget.risk[0, 0, 0, 0, 0])
+    error = float(found.std(ddof=1) / math.sqrt(found.size))
+    name = "N(R_N − R) of ND at t = 0"
+    return Row(name, float(found.mean()), there, 4 * error, "∫U(θ, θ)dρ − ∫∫U", error)
+
+
+def _bias(budget: theory.Ladder, moved: FloatArray) -> Row:
+    """Of the mean of |w| at the end, for the widest network and the longest step."""
+    widest, longest = int(np.argmax(budget.neurons)), int(np.argmax(budget.step))
+    found = (budget.norm[widest, longest, :, 4] - budget.norm[widest, longest, :, 2])[:, -1]
+    error = float(found.std(ddof=1) / math.sqrt(len(found)))
+    there = float(moved[-1])
+    name = f"mean |w| of SGD − PD at h = {max(budget.step):g}, t = {budget.t[-1]:g}"
+    return Row(name, float(found.mean()), there, 0.2 * there + 3 * error, "modified flow", error)
+
+
+def _mean_norm(step: float, times: FloatArray) -> FloatArray:
+    flow = theory.modified_flow(MODEL, step, horizon=float(times[-1]), save_at=times)
+    return flow.observed["norm_mean"]

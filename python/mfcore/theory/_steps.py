@@ -46,14 +46,15 @@ class StepProposal:
 def modified_flow(
     model: Model, step: float, *, horizon: float, save_at: int | npt.ArrayLike = 51
 ) -> Trajectory:
-    """The limit that one-pass SGD with step h follows to first order in h, on isotropic Gaussians.
+    """The law of |w| that one-pass SGD with step h has to first order in h, on isotropic Gaussians.
 
     A step adds h²E[(y − f)²σ'(⟨w, x⟩)²|x_⊥|²] to |w|², x_⊥ being x across w, beside the descent of the risk:
 
         dr/dt = −∂_rΨ + (h/2r)·𝒬(r),    𝒬(r) = Σ_q p_q (y_q − f_q)² s_q² E_u[σ'(r s_q u)²(1 − u²)].
 
-    This is the part of the bias that grows with the dimension, as h·d·slope². Left out are terms of order h
-    that do not: Euler's error, and the fluctuations of f_N, in which all neurons share their samples.
+    It grows with the dimension, as h·d·slope²; Euler's error of order h, which does not, is left out. The
+    risk is that of the law. SGD's own has E Var f_N on top, of the same order h: all neurons share their
+    samples, so that f_N fluctuates however many there are.
 
     Args:
         model: Of `mf.data.IsotropicGaussians` with finite d and σ* = σ(⟨w, x⟩), without noise.
@@ -101,10 +102,12 @@ def modified_flow(
 
 
 def propose_step(source: Model | Ladder, bias: float = 0.01, *, horizon: float | None = None) -> StepProposal:
-    """A step h with which the risk of SGD is off by at most `bias`, relative to the risk.
+    """A step h with which the risk is off by at most `bias`, relative to the risk.
 
-    From a model, by `modified_flow`: the step whose flow has a risk that differs from that of the limit by
-    this share at most, up to the horizon. It must be one that `modified_flow` knows.
+    From a model, by `modified_flow`, which must know it: the step at which the law of the neurons has a risk
+    that differs from that of the limit by this share, at most, up to the horizon. The fluctuations of f_N are
+    not in it. They raise the risk of SGD, and so make up for a part of the bias where the law's is negative,
+    as it is while neurons that spread learn faster (measured at d = 320: −7 % for −10 % of the law).
 
     From a `Ladder` of any model, as measured: `Ladder.bias` at the widest network is fitted by B·h, and
     h = bias/B, where B is the upper end of its 95 % interval, so that noise makes the step smaller. The step
@@ -114,7 +117,7 @@ def propose_step(source: Model | Ladder, bias: float = 0.01, *, horizon: float |
 
     Args:
         source: The model, or a ladder of it with at least two replicas.
-        bias: |R_SGD − R|/R.
+        bias: |ΔR|/R.
         horizon: T, with a model; a ladder has its own.
 
     Examples:
