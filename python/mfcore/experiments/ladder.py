@@ -2,8 +2,8 @@
 
 Mei, Misiakiewicz, Montanari (2019) couple four dynamics of N neurons, started alike, to the limit:
 independent neurons in its field (ND), gradient flow (PD), gradient descent (GD), SGD. Their theorem bounds
-the gaps by N^(−1/2), e^(KT) N^(−1/2), h and √(D h); it comes without an experiment. The model here is that of
-isotropic-gaussians, with ρ₀ = N(0, 0.8²/d · I_d), d = 40 and Δ = 0.8; the clock is t = h·k.
+the gaps by N^(−1/2), e^(KT) N^(−1/2), h and √(D h); it comes without an experiment. The model here is that
+of isotropic-gaussians, with ρ₀ = N(0, 0.8²/d · I_d), d = 40 and Δ = 0.8; the clock is t = h·k.
 """
 
 from __future__ import annotations
