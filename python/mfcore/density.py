@@ -37,7 +37,7 @@ class PDE:
 
     `Trajectory.error` is Richardson's estimate from two more runs, on half and on a quarter of the cells (a
     third of the cost): |R_h − R_2h|/(f − 1), the distance to vanishing cells if differences shrink by f per
-    halving, with f as measured but at most that of the scheme (4, upwind 2); or a third of what it is if
+    halving, with f as measured but at most that of the scheme (4, upwind 2); or two thirds of what it is if
     those at the nodes, 2p_q |f_q − y_q| |δf_q|, do not cancel. Where mass gathers in single cells, at a wall
     or at a point, it is an order of magnitude only; ``meta["atoms"]`` lists these.
 

@@ -29,7 +29,7 @@ _MOST_GROWTH = 1e6  # of the extent, after which mass is taken to run away
 _ACCURACY = 16.0  # over cells²: error of a noisy step in time, so that it falls with that of the grid
 _CHANGE = 1.0  # over cells: how much of a relaxation time of the potential one step may take
 _COARSER = 2  # grids for the error estimate
-_CHANCE = 1 / 3  # of the error if its parts at the nodes do not cancel is the least that is stated
+_CHANCE = 2 / 3  # of the error if its parts at the nodes do not cancel is the least that is stated
 _ATOM = 0.01  # mass in two cells next to each other that may be called an atom ...
 _CONTRAST = 10.0  # ... if it is so many times what is in the cells beside them
 
@@ -152,8 +152,8 @@ class DensityRung:
     def risk(self) -> tuple[float, float]:
         """R and its estimated error: the distance to that of vanishing cells.
 
-        Differences of risks are now and then small by chance: at least a third of what they are if those at
-        the nodes do not cancel, Σ 2p_q |f_q − y_q| |δf_q|, counts.
+        Differences of risks are now and then small by chance: at least two thirds of what they are if those
+        at the nodes do not cancel, Σ 2p_q |f_q − y_q| |δf_q|, counts.
         """
         risk = self._state.fine.risk()
         if not self._state.coarser:
