@@ -197,11 +197,14 @@ def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[
 def _check_step(method: Method, horizon: float) -> None:
     """Refuse fixed steps that the clock cannot count."""
     for stepping in (method, getattr(method, "driver", None)):
-        step = getattr(stepping, "step", None)
-        if step is not None and step > horizon:
-            raise ValueError(f"step must be <= horizon = {horizon:g}, got {step:g}")
-        if step is not None and horizon / step > 2**53:
-            raise ValueError(f"step must be at least horizon / 2^53 = {horizon / 2**53:g}, got {step:g}")
+        for name in ("step", "tau"):
+            step = getattr(stepping, name, None)
+            if step is not None and step > horizon:
+                raise ValueError(f"{name} must be <= horizon = {horizon:g}, got {step:g}")
+            if step is not None and horizon / step > 2**53:
+                raise ValueError(
+                    f"{name} must be at least horizon / 2^53 = {horizon / 2**53:g}, got {step:g}"
+                )
 
 
 def _stored(given: Any, value: Any, name: str, kind: type | tuple[type, ...], what: str) -> Any:

@@ -161,6 +161,22 @@ def test_a_resumed_run_has_the_same_bits(tmp_path, kind):
     assert part.meta["steps"] == whole.meta["steps"]
 
 
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_density_to_start_from_is_kept_in_files(tmp_path, k):
+    edges = [np.linspace(0, 1, 41)] * k
+    method = PDE(start=mf.Density(edges, np.full((40,) * k, 40.0**-k)))
+    model = isotropic(40) if k == 1 else with_initial(wave(), [mf.init.Constant(0.0)] * 2)
+    run = mf.solve(model, method, horizon=0.1, save_at=2, threads=1)
+    run.save(tmp_path / "run.npz")
+    loaded = mf.load(tmp_path / "run.npz")
+    assert loaded.meta["method"] == method
+    assert loaded.final == run.final
+    given = {"model": model} if k == 2 else {}  # features by hand are not in files
+    file = tmp_path / "state.npz"
+    mf.solve(model, method, horizon=0.1, save_at=2, threads=1, checkpoint=file, max_seconds=0)
+    assert mf.resume(file, threads=1, **given).final == run.final
+
+
 def test_noise_is_for_scharfetter_and_gummel():
     model = isotropic(40, mf.activations.relu, temperature=0.02, ridge=0.1)
     run = mf.solve(model, PDE(100), horizon=1.0, save_at=5)

@@ -456,6 +456,11 @@ def test_bad_arguments_are_named(arguments, message):
         JKO(**{"tau": 0.1, **arguments})
 
 
+def test_a_step_longer_than_the_run_is_refused():
+    with pytest.raises(ValueError, match=r"tau must be <= horizon = 1, got 5"):
+        solve(linear(), JKO(5.0), horizon=1.0)
+
+
 def test_impossible_models_say_what_would_work():
     several = waves(0, 2, temperature=0.1)
     with pytest.raises(ValueError, match=r"temperature must be 0 for mf.JKO where several .* mf.Atoms"):
