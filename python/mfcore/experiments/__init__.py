@@ -21,6 +21,7 @@ NAMES = (
     "predictable-failure",
     "anisotropic-gaussians",
     "phase-transition",
+    "noisy",
     "three-atoms",
 )
 
