@@ -21,7 +21,7 @@ NAMES = (
     "predictable-failure",
     "anisotropic-gaussians",
     "phase-transition",
-    "ladder",
+    "noisy",
     "three-atoms",
 )
 
