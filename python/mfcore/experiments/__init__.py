@@ -22,6 +22,7 @@ NAMES = (
     "anisotropic-gaussians",
     "phase-transition",
     "noisy",
+    "ladder",
     "three-atoms",
 )
 
