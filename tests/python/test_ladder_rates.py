@@ -108,7 +108,7 @@ def test_sampling_from_the_law_has_the_bias_and_variance_of_theory():
     # −a r/(2√(2π)), and U(θ, θ) = a²r²(1.5² + 0.5²)/4.
     bias, variance = 2.5 / 4, 4 / (8 * math.pi)
     assert abs(one.mean() - bias / few) < 5 * one.std(ddof=1) / math.sqrt(count)  # 6e-7, were it Gaussian
-    assert one.mean() > 0.5 * bias / few  # which is 2 standard errors: there is one at all
+    assert one.mean() > 0.5 * bias / few  # 2.9 standard errors below the mean: there is a bias at all
     # The standard error of a variance; kurtosis 3. Beside it Var R_N has at most 2(∫U(θ, θ))²/N².
     error = variance / many * math.sqrt(2 / count)
     assert abs(other.var(ddof=1) - variance / many) < 5 * error + 2 * (3 * bias / many) ** 2
@@ -120,11 +120,14 @@ def test_gaps_of_width_shrink_as_theory_says():
     for delta in (0.5, 0.0):
         budget = theory.ladder(signed_model(delta=delta), [16, 256], 0.25, horizon=0.5, replicas=32, **QUICK)
         slopes[delta] = [budget.rates()[gap, "N"].slope for gap in ("PDE-ND", "ND-PD")]
-        assert budget.rates("distance")["ND-PD", "N"].slope == pytest.approx(-0.43, abs=0.12)
+        # -0.5 but for a maximum over more neurons; over 30 seeds -0.41 ± 0.03.
+        assert budget.rates("distance")["ND-PD", "N"].slope == pytest.approx(-0.41, abs=0.12)
         assert budget.gap("total").shape == (2, 1, 32, 2)
-    # Standard deviations over seeds are 0.07 and 0.09, at the minimiser 0.04 and 0.05: odds below 1e-3 each.
-    np.testing.assert_allclose(slopes[0.5], -0.53, atol=0.3)
-    np.testing.assert_allclose(slopes[0.0], -1.03, atol=0.2)
+    # Over 30 seeds: -0.51 ± 0.08 and -0.61 ± 0.10, at the minimiser -1.00 ± 0.05 and -1.10 ± 0.06; the bias
+    # of sampling steepens them. Bounds are at least 2.8 standard deviations away: another seed fails in 1 of
+    # 200.
+    np.testing.assert_allclose(slopes[0.5], -0.58, atol=0.33)
+    np.testing.assert_allclose(slopes[0.0], -1.07, atol=0.22)
 
 
 def test_gaps_of_step_shrink_as_theory_says():
@@ -133,7 +136,8 @@ def test_gaps_of_step_shrink_as_theory_says():
     # Euler's error is h·(c + O(h)).
     for rates in (risk, distance):
         assert rates["PD-GD", "h"].slope == pytest.approx(1.0, abs=0.02)
-    assert distance["GD-SGD", "h"].slope == pytest.approx(0.53, abs=0.1)
+    # Over 30 seeds 0.54 ± 0.03.
+    assert distance["GD-SGD", "h"].slope == pytest.approx(0.54, abs=0.13)
     assert ("PDE-ND", "h") not in [(rate.gap, rate.variable) for rate in risk]  # they know no step
 
 
@@ -144,6 +148,7 @@ def test_only_gaps_of_step_grow_with_the_dimension():
 
     ladders = [budget(d) for d in (20, 160)]
     risk, distance = (theory.rates_in_dimension(ladders, quantity) for quantity in ("risk", "distance"))
+    # Over 30 seeds 0.01 ± 0.05, 0.00 ± 0.06, -0.02 ± 0.03 and 0.46 ± 0.02: five standard deviations each.
     for gap in ("PDE-ND", "ND-PD"):
         assert risk[gap, "D"].slope == pytest.approx(0.0, abs=0.3)
     assert distance["ND-PD", "D"].slope == pytest.approx(0.0, abs=0.2)

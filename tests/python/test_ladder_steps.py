@@ -43,8 +43,9 @@ def test_sgd_follows_the_modified_flow_and_not_the_limit():
     model, h = steep_model(), 1e-5
     run = mf.solve(model, mf.SGD(400, h, replicas=2), horizon=0.05, save_at=2, risk=False, rng=0)
     got = run.observed["norm_mean"][-1].mean()
-    # Standard deviation over seeds: 1.1e-3. The bias is 0.029.
-    assert got == pytest.approx(norms(model, h), abs=6e-3)
+    # Over 20 seeds 0.6931 ± 0.0026, beside 0.6950 of the flow and 0.6658 of the limit: four standard
+    # deviations.
+    assert got == pytest.approx(norms(model, h), abs=0.0125)
     assert got > norms(model, 0.0) + 0.015
 
 
@@ -79,11 +80,11 @@ def test_sgd_with_the_proposed_step_is_no_further_off():
         risks.append(run.risk[-1].mean())
         radii.append(run.observed["norm_mean"][-1].mean())
     limit = theory.modified_flow(model, 0.0, horizon=horizon).risk[-1]
-    # Standard error 0.005; seven eighths of the bias are left of the difference.
-    assert -bias < (risks[0] - risks[1]) / limit < -0.3 * bias
+    # Over 20 seeds -0.063 ± 0.013: the bounds are 3.7 standard deviations away.
+    assert -1.1 * bias < (risks[0] - risks[1]) / limit < -0.15 * bias
     moved = norms(model, step, horizon) - norms(model, step / 8, horizon)
-    # Standard error 0.0025 of 0.043; the next order is a tenth of it.
-    assert radii[0] - radii[1] == pytest.approx(moved, rel=0.35)
+    # Over 20 seeds 0.0373 ± 0.0013, beside 0.0403 of the flow: of first order in h, and N = 100.
+    assert radii[0] - radii[1] == pytest.approx(moved, rel=0.25)
 
 
 def made(bias, step=(0.02, 0.01), spread=0.0):
