@@ -56,10 +56,10 @@ STEEP = 0.1  # where the risk falls, initial atoms drawn at random move it so mu
 H = 2 * STEP
 assert conventions.mmn18(STEP).step == H
 
-# The density beside it: the truncated ReLU, at half as many coordinates, where it is wide enough to be seen.
+# The density beside it: the truncated ReLU on the same classes.
 SIGMA = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 PLANE = Model(
-    data=data.AnisotropicGaussians(d=160, delta=0.6, s0=30), network=Network(SIGMA), init=init.Radial(0.8)
+    data=data.AnisotropicGaussians(d=D, delta=0.6, s0=S0), network=Network(SIGMA), init=init.Radial(0.8)
 )
 BOX = {"r1": (0.0, 2.0), "r2": (0.0, 1.6)}
 LOOKS = (0.0, 0.5, 4.0)
@@ -69,7 +69,8 @@ LOOKS = (0.0, 0.5, 4.0)
 class Size:
     """What the quick run has less of: the same steps, but fewer, for one Δ, and fewer atoms and cells."""
 
-    deltas: tuple[float, ...] = DELTAS  # of networks; atoms take little time
+    deltas: tuple[float, ...] = DELTAS  # of networks
+    limits: tuple[float, ...] = DELTAS  # of atoms, which take little time: at least those of networks
     steps: int = STEPS
     neurons: int = NEURONS
     replicas: int = 2
@@ -104,7 +105,7 @@ def run(work: Work, size: Size) -> Report:
     many = many.astype(int)
     read = [k for k in (*READ_AT, *READ_SGD_AT) if k <= size.steps]
     points = np.unique([*np.geomspace(10, size.steps, size.points).round(), *read]).astype(int)
-    for delta in DELTAS:
+    for delta in size.limits:
         method = Atoms(size.atoms, rtol=size.rtol, atol=1e-2 * size.rtol)
         times = np.concatenate([[0.0], clock[many - 1]])
         options: dict[str, Any] = {"horizon": clock[-1], "save_at": times, "keep": [0.0]}
@@ -128,6 +129,7 @@ def run(work: Work, size: Size) -> Report:
             risk=MonteCarlo(size.held_out, seed=1),
         )
     sgd = work.runs[f"sgd-{size.deltas[-1]:g}"]
+    atoms = len(_points(work.runs[f"atoms-{size.limits[-1]:g}"]))
     return Report(
         name="anisotropic-gaussians",
         title="Anisotropic classes: networks at d = 320 and their limits",
@@ -135,11 +137,11 @@ def run(work: Work, size: Size) -> Report:
             f"Two Gaussian classes that differ in s₀ = {S0} of d = {D} directions; ReLU neurons, a, b and w "
             f"trained. Above, risk and (for Δ = {size.deltas[-1]:g}) means of a, b and r₁, the length of w "
             f"in these directions: points {networks(sgd)} (mean and 95 % interval), solid lines the limit "
-            f"N = ∞ at d = {D}, broken lines at d = ∞, both as {len(_points(work.runs['atoms-0.6']))} atoms "
+            f"N = ∞ at d = {D}, broken lines at d = ∞, both as {atoms} atoms "
             "(a, b, r₁, r₂). One fresh sample per step, h_k = 4·10⁻⁴·k^(−1/4), "
             f"{size.steps:,} steps (published: 10⁷), t = Σh_k. Below, another network: the density of a "
-            "truncated ReLU (σ = −2.5 up to 0.5, 7.5 from 1.5 on) in (r₁, r₂) and its velocity, d = 160, "
-            f"s₀ = 30, Δ = 0.6, on {size.cells[0]}×{size.cells[1]} cells."
+            "truncated ReLU (σ = −2.5 up to 0.5, 7.5 from 1.5 on) in (r₁, r₂) and its velocity, for the "
+            f"same classes, Δ = 0.6, on {size.cells[0]}×{size.cells[1]} cells."
         ),
         figure=_figure(work.runs, size, clock),
         rows=_rows(work.runs, size, clock),
@@ -164,7 +166,7 @@ def _nearest(run: Trajectory, t: float) -> int:
 
 def _rows(runs: Mapping[str, Trajectory], size: Size, clock: FloatArray) -> list[Row]:
     rows = []
-    for delta in DELTAS:
+    for delta in size.limits:
         limit, finite = runs[f"limit-{delta:g}"], runs[f"atoms-{delta:g}"]
         assert limit.risk is not None
         assert finite.risk is not None
@@ -203,7 +205,7 @@ def _figure(runs: Mapping[str, Trajectory], size: Size, clock: FloatArray) -> An
     halves: Any = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
     above, below = halves
     left, right = (quiet(ax) for ax in above.subplots(1, 2))
-    for k, delta in enumerate(DELTAS):
+    for k, delta in enumerate(size.limits):
         finite, limit = runs[f"atoms-{delta:g}"], runs[f"limit-{delta:g}"]
         sgd = runs.get(f"sgd-{delta:g}")
         if sgd is not None:

@@ -49,6 +49,7 @@ class Size:
     """What the quick run has less of."""
 
     deltas: tuple[float, ...] = tuple(np.linspace(0.05, 0.9, 35).round(4).tolist())  # of optima
+    near: int = 13  # more of them around the thresholds
     trained: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of networks
     step: float = 4e-6
     horizon: float = 40.0
@@ -77,7 +78,7 @@ def model(delta: float, d: float) -> Model:
 
 def run(work: Work, size: Size) -> Report:
     """Optima and thresholds, then the PDE and networks to a finite time."""
-    deltas = np.unique([*size.deltas, *size.trained, 0.2, 0.4, 0.6, 0.8, *np.linspace(0.42, 0.48, 13)])
+    deltas = np.unique([*size.deltas, *size.trained, 0.2, 0.4, 0.6, 0.8, *np.linspace(0.42, 0.48, size.near)])
     deltas = np.unique(deltas.round(6))
     work.tell(f"optima at {len(deltas)} values of Δ, d = {D} and ∞ …")
     best = {d: [optimum(model(float(delta), d)) for delta in deltas] for d in LEAST}
@@ -132,7 +133,9 @@ def run(work: Work, size: Size) -> Report:
             "radii: values are those of boxes up to r = 10⁵, and change by less than 1 % of themselves from "
             "the box before.",
             "Networks need not come near the optimum in finite time: the PDE at the same time shows that "
-            "this is the flow, not their number of neurons.",
+            "this is the flow, not their number of neurons. What they have above the PDE is of order 1/N: at "
+            "Δ = 0.4, t = 20 and h = 4·10⁻⁵ separate runs with N = 200, 400, 800 and 1600 gave N times the "
+            "excess as 3.5, 3.5, 3.6 and 3.8; independent draws of the same law would have 14.5.",
         ],
     )
 
@@ -195,7 +198,8 @@ def _network_rows(runs: Mapping[str, Trajectory], size: Size) -> list[Row]:
         assert pde.risk is not None
         here, error = mean_and_error(sgd.risk[-1])
         what = f"risk of SGD at t = {size.horizon:g}, Δ = {delta:g}"
-        rows.append(Row(what, here, float(pde.risk[-1]), 0.04, "the PDE here", error=error))
+        # 800 independent draws of ρ would have a risk 0.018 above it, (∫U(θ, θ)dρ − ∫∫U)/N.
+        rows.append(Row(what, here, float(pde.risk[-1]), 0.02, "the PDE here", error=error))
     return rows
 
 
