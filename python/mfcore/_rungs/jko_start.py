@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from .._blocks import Chi, Scalar
 from .._check import FloatArray
-from .._reduced_init import Chi, ReducedInit, Scalar
+from .._reduced_init import ReducedInit
 from ..measure import Cloud, Density
 from ..reduce import ReducedModel
 
