@@ -1,10 +1,12 @@
 #include "mfcore/dynamics/sgd.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <type_traits>
 
+#include "base/crowding.hpp"
 #include "base/parallel.hpp"
 #include "dynamics/sgd_block.hpp"
 #include "dynamics/sgd_direct.hpp"
@@ -60,8 +62,10 @@ public:
         const Index segment =
             std::max<Index>(1, std::min<Index>(4096, (1 << 19) / std::max<Index>(d_, 1)) / rows_of(1));
         StopPoll stop(wants_stop);
-        while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop())
-            advance_blocks(std::min(segment, (target - anchor_) / steps_), threads);
+        while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop()) {
+            const Index blocks = crowding_.learning() ? std::min(segment, kLearn) : segment;
+            advance_blocks(std::min(blocks, (target - anchor_) / steps_), threads);
+        }
         if (diverged_at_ < 0 && anchor_ + steps_ > target && step_ < target) advance_inside(target, threads);
         return step_;
     }
@@ -76,6 +80,8 @@ public:
     Index row() const override { return network_.row(d_); }
 
 private:
+    static constexpr Index kLearn = 4;  // blocks that tell whether a team is worth it
+
     Index rows_of(Index blocks) const { return blocks * steps_ * params_.batch; }
 
     /// Hold the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again.
@@ -116,7 +122,11 @@ private:
     void advance_blocks(Index blocks, int threads) {
         draw(blocks, threads);
         backup_ = state_;
-        const Index done = advance(state_, blocks, steps_, threads);
+        const int team = direct_ ? 1 : crowding_.team(team_size(threads));
+        const auto begin = std::chrono::steady_clock::now();
+        const Index done = advance(state_, blocks, steps_, team);
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+        crowding_.took(team, seconds.count() / static_cast<double>(blocks));
         held_ = 0;
         if (!state_.finite()) {  // the neurons were the first to overflow
             if (diverged_at_ < 0) diverged_at_ = anchor_ + done * steps_ - 1;
@@ -134,7 +144,7 @@ private:
         if (target > anchor_) {
             draw(1, threads);
             backup_ = state_;
-            advance(*backup_, 1, target - anchor_, threads);
+            advance(*backup_, 1, target - anchor_, crowding_.team(team_size(threads)));
             if (diverged_at_ < 0 && !backup_->finite()) diverged_at_ = target - 1;
             if (diverged_at_ >= 0) return;
             inside_.swap(backup_);
@@ -143,9 +153,8 @@ private:
     }
 
     /// Run `blocks` blocks on `state`, the last one for `steps` steps only. Returns the blocks done.
-    Index advance(Tiles& state, Index blocks, Index steps, int threads) {
+    Index advance(Tiles& state, Index blocks, Index steps, int team) {
         if (direct_) return advance_directly(state, blocks);
-        const int team = team_size(threads);
         sgd::Shared<T> shared(team, groups(), rows_of(1), params_.batch, d_, params_.temperature > 0);
         Index bad = -1, done = 0;
         ErrorKeeper keeper;
@@ -189,6 +198,7 @@ private:
     bool direct_;
     Index steps_;
     Index anchor_, step_, held_ = 0, diverged_at_ = -1;
+    Crowding crowding_;
     std::optional<Tiles> inside_;  // at step_, if that is inside a block
     std::optional<Tiles> backup_;  // memory for a copy
     std::vector<T> x_, y_;
