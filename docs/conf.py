@@ -1,9 +1,7 @@
 """Sphinx configuration: `sphinx-build -W -n docs build/docs`, with mfcore and its extra `docs` installed."""
 
-import importlib.util
 import re
 import types
-from pathlib import Path
 
 import mfcore
 from sphinx.util import inspect, logging
@@ -93,15 +91,11 @@ def filled(app, name, source):
 
 
 def gallery():
-    """A section for each experiment: what it shows, its command, and its picture once there is one."""
-    if importlib.util.find_spec("mfcore.experiments") is None:
-        return
-    experiments = importlib.import_module("mfcore.experiments")
-    for name in experiments.NAMES:
-        yield f"## {name}\n\n{experiments.summary(name)}\n"
-        yield f"```bash\nmfcore reproduce {name} --quick --out docs/figures\n```\n"
-        if (Path(__file__).parent / "figures" / f"{name}.png").exists():
-            yield f"![{name}](figures/{name}.png)\n"
+    """A section for each experiment: what it shows, its command, and its picture."""
+    for name in mfcore.experiments.NAMES:
+        yield f"## {name}\n\n{mfcore.experiments.summary(name)}\n"
+        yield f"```bash\nmfcore reproduce {name}\n```\n"
+        yield f"![{name}](figures/{name}.png)\n"
 
 
 def complete(app, env):

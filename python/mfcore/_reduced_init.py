@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 class ReducedInit:
-    """The initial law of reduced coordinates, such as ``model.reduce().initial``.
+    """The initial law of reduced coordinates, such as ``model.reduce().initial``: independent blocks.
+
+    Args:
+        blocks: For each coordinate a law of `mfcore.init`: `Normal`, `Uniform`, `Constant`, or `Chi` for a
+            radius. Numbers are coordinates that are known.
 
     Examples:
         >>> import mfcore as mf
@@ -34,10 +38,18 @@ class ReducedInit:
         >>> r, weights = rho0.quadrature(8)
         >>> round(float(weights @ r[:, 0] ** 2), 12)
         0.64
+
+        For features made by hand, here in coordinates (s, r):
+
+        >>> rho0 = mf.ReducedInit([mf.init.Normal(0.0, 0.1), mf.init.Chi(39, 0.1)])
+        >>> rho0.sample(100, rng=0).shape
+        (100, 2)
     """
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self._blocks = tuple(blocks)
+    def __init__(self, blocks: Sequence[Block | ScalarLaw | float]) -> None:
+        if isinstance(blocks, str) or not isinstance(blocks, Sequence) or not blocks:
+            raise TypeError(f"blocks must be a list with a law for each coordinate, got {blocks!r}")
+        self._blocks = tuple(map(_block, blocks))
 
     def sample(
         self, n: int, rng: int | np.random.SeedSequence | np.random.Generator | None = None
@@ -101,6 +113,16 @@ class ReducedInit:
         return f"ReducedInit([{', '.join(map(repr, self._blocks))}])"
 
 
+def _block(law: Block | ScalarLaw | float) -> Block:
+    if isinstance(law, ScalarLaw):
+        return Scalar(law)
+    if isinstance(law, int | float | np.number):
+        return Point((_check.number(law, "blocks"),))
+    if not hasattr(law, "cell_masses"):
+        raise TypeError(f"blocks must be laws of one coordinate, such as mf.init.Normal(), got {law!r}")
+    return law
+
+
 def reduced_init(
     model: Model, directions: Sequence[str], dims: Sequence[float], shares: Sequence[float]
 ) -> ReducedInit | None:
@@ -115,7 +137,7 @@ def reduced_init(
     if model.init is None or isinstance(model.init, Points):
         return None
     product = model.init.parts(model.network)
-    blocks: list[Block] = [Scalar(law) for law in (product.a, product.b) if law is not None]
+    blocks: list[Block | ScalarLaw] = [law for law in (product.a, product.b) if law is not None]
     law, d, p = product.w, model.d, len(directions)
     if isinstance(law, Radial) and not math.isinf(d):
         law = Normal(0.0, law.norm / math.sqrt(d))
@@ -133,4 +155,4 @@ def reduced_init(
     invariant = isinstance(law, Normal) and law.mean == 0
     if not invariant and (dims or directions[0] != "w1"):  # other laws keep their form along the axes alone
         return None
-    return ReducedInit([*blocks, *[Scalar(law)] * p, *[Chi(dim, law.std) for dim in dims]])
+    return ReducedInit([*blocks, *[law] * p, *[Chi(dim, law.std) for dim in dims]])

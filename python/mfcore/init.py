@@ -1,9 +1,9 @@
 """Initial laws ρ₀ of the neurons: `mfcore.init`.
 
 A law of the whole row (`Gaussian`, `Points`, or of w alone: `Radial`, `Sphere`) or a `Product` of laws of its
-blocks a, b and w. Neuron i is the same whatever the number of neurons drawn with it: its randomness is an
-address. On a network with ``sphere=True`` every drawn w is divided by its length, so that a Gaussian w is
-then uniform on the sphere.
+blocks a, b and w; `Chi` is a law of a radius, for reduced coordinates. Neuron i is the same whatever the
+number of neurons drawn with it: its randomness is an address. On a network with ``sphere=True`` every drawn w
+is divided by its length, so that a Gaussian w is then uniform on the sphere.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _check, _core
+from ._blocks import Chi
 from ._check import FloatArray
 from ._registry import configurable
 from ._rng import seed_of
@@ -24,6 +25,7 @@ from ._scalar import Constant, Normal, ScalarLaw, Uniform
 from .network import Network
 
 __all__ = [
+    "Chi",
     "Constant",
     "Gaussian",
     "InitialLaw",

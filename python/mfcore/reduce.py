@@ -119,6 +119,8 @@ class ReducedModel:
             raise TypeError(
                 f"initial must have sample(n, rng) and quadrature(n), as mf.ReducedInit, got {self.initial!r}"
             )
+        if hasattr(self.initial, "support") and (found := len(self.initial.support())) != k:
+            raise ValueError(f"initial must be a law of {k} coordinates, as there are, got one of {found}")
 
     def V(self, theta: FloatArray) -> FloatArray:
         """V(z) = −Σ p_q y_q Φ_q(z) for every row, shape (n,)."""

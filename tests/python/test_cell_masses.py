@@ -69,3 +69,45 @@ def test_known_coordinates_are_in_two_cells_and_products_of_blocks_are_products_
     normal = Scalar(mf.init.Normal()).cell_masses(edges[1:])
     assert np.abs(mass - np.multiply.outer(mass.sum(axis=1), normal)).max() < 1e-16
     assert math.isclose(normal[10], 0.5 * math.erf(0.8 / math.sqrt(2)), rel_tol=1e-14)
+
+
+def test_laws_of_init_and_numbers_make_up_an_initial_law():
+    laws = [mf.init.Normal(0.3, 0.1), 2.0, mf.init.Chi(40, 0.2), mf.init.Uniform(-1, 1)]
+    blocks = [Scalar(laws[0]), Point((2.0,)), laws[2], Scalar(laws[3])]
+    found, wanted = ReducedInit(laws), ReducedInit(blocks)
+    assert repr(found) == repr(wanted)
+    assert np.array_equal(found.sample(5, rng=0), wanted.sample(5, rng=0))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([], "blocks must be a list with a law for each coordinate"),
+        (mf.init.Normal(), "blocks must be a list with a law for each coordinate"),
+        (["normal"], "blocks must be laws of one coordinate, such as mf.init.Normal"),
+        ([mf.init.Radial(1.0)], "blocks must be laws of one coordinate"),
+    ],
+)
+def test_what_is_no_initial_law_is_refused(blocks, message):
+    with pytest.raises(TypeError, match=message):
+        ReducedInit(blocks)
+
+
+def test_an_initial_law_has_as_many_coordinates_as_its_model():
+    with pytest.raises(
+        ValueError, match="initial must be a law of 1 coordinates, as there are, got one of 2"
+    ):
+        mf.ReducedModel(
+            coordinates=["z"],
+            weights=[1.0],
+            targets=[1.0],
+            features=lambda z: z,
+            initial=mf.ReducedInit([mf.init.Normal(), mf.init.Normal()]),
+        )
+
+
+def test_radii_of_no_dimension_or_size_are_refused():
+    with pytest.raises(ValueError, match="d must be > 0, got 0"):
+        mf.init.Chi(0)
+    with pytest.raises(ValueError, match="scale must be > 0, got -1"):
+        mf.init.Chi(3, -1.0)

@@ -202,7 +202,9 @@ def _figure(runs: Any, limit: ReducedModel, top: tuple[float, float], clock: Flo
         sgd, pde = runs[f"sgd-{kappa:g}"], runs[f"pde-{kappa:g}"]
         over_limit(middle, sgd, pde, colors=color)
         over_limit(right, sgd, pde, "norm_mean", color, ("", f"κ = {kappa:g}"))
-    landscape.text(-0.02, 6.0, "κ = 0.1", fontsize=TEXT, color=COLORS[0])
+    inside = (KAPPAS[0], float(risk(limit, [[KAPPAS[0]]])))
+    line = {"arrowstyle": "-", "color": COLORS[0], "linewidth": 0.7}
+    landscape.annotate("κ = 0.1", inside, (-0.02, 4.4), fontsize=TEXT, color=COLORS[0], arrowprops=line)
     landscape.text(0.5, 6.7, "κ = 0.4", fontsize=TEXT, color=COLORS[1])
     middle.set(ylabel="risk $R$", ylim=(-0.3, 9.2))
     right.set(ylabel="mean of $|w|$")
