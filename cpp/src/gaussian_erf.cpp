@@ -37,15 +37,15 @@ struct WidePair {
     Pack rho, s;
     Quadrant at;
     WidePair(const Side& first, const Side& second, const Widened& one, const Widened& two, double e, Index i,
-             Index j, Pack q) {
-        const std::size_t a = to_size(i), b = to_size(j);
-        const Pack inverse = one.inverse_root[a] * simd::load(&two.inverse_root[b]);
-        const Correlation inner(q, first.inverse_R[a], simd::load(&second.inverse_R[b]));
-        const Pack both = (e * first.R[a]) * simd::load(&second.R[b]) * inner.s;
+             const Chosen& chosen, Index c, Pack q) {
+        const std::size_t a = to_size(i);
+        const auto load = [&](const std::vector<double>& of) { return chosen.load(of, c); };
+        const Pack inverse = one.inverse_root[a] * load(two.inverse_root);
+        const Correlation inner(q, first.inverse_R[a], load(second.inverse_R));
+        const Pack both = (e * first.R[a]) * load(second.R) * inner.s;
         rho = e * q * inverse;
-        s = sqrt((one.V[a] + simd::load(&two.V[b]) - 1.0 + both * both)) * inverse;
-        at = quadrant(pack(one.level[a]), pack(one.tail[a]), simd::load(&two.level[b]),
-                      simd::load(&two.tail[b]), rho, s);
+        s = sqrt((one.V[a] + load(two.V) - 1.0 + both * both)) * inverse;
+        at = quadrant(pack(one.level[a]), pack(one.tail[a]), load(two.level), load(two.tail), rho, s);
     }
 };
 
@@ -56,21 +56,22 @@ public:
     ErfPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 2), two_(second, 2) {}
 
-    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
+    void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const override {
         const std::size_t a = to_size(i);
         const double inverse1 = one_.inverse_root[a], h = one_.level[a], f = one_.density[a];
         for (Index c = 0; c < n; c += kPack) {
-            const WidePair pair(first_, second_, one_, two_, 2, i, j + c, simd::load(q + c));
-            const Pack tail2 = simd::load(&two_.tail[to_size(j + c)]);
+            const WidePair pair(first_, second_, one_, two_, 2, i, second, c, simd::load(q + c));
+            const Pack tail2 = second.load(two_.tail, c);
             simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (one_.tail[a] + tail2) + 1.0);
             if (!out.k11) continue;
             const Pack along = f * (4.0 * pair.at.k_of_h.tail - 2.0);
             const Pack joint = 4.0 * f * pair.at.k_of_h.density / pair.s;
             simd::store(out.k10 + c, std::sqrt(2.0) * inverse1 * along);
             simd::store(out.k20 + c, (2 * first_.R[a] / one_.V[a]) * (h * along - pair.rho * joint));
-            simd::store(out.k11 + c, 2.0 * inverse1 * simd::load(&two_.inverse_root[to_size(j + c)]) * joint);
+            simd::store(out.k11 + c, 2.0 * inverse1 * second.load(two_.inverse_root, c) * joint);
         }
     }
+    double cost() const override { return 80; }
 
 private:
     const Side &first_, &second_;
@@ -85,20 +86,22 @@ public:
     GeluPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 1), two_(second, 1) {}
 
-    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
-        for (Index c = 0; c < n; c += kPack) pack_of(i, j + c, simd::load(q + c), c, out);
+    void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const override {
+        for (Index c = 0; c < n; c += kPack) pack_of(i, second, simd::load(q + c), c, out);
     }
+    double cost() const override { return 110; }
 
 private:
-    void pack_of(Index i, Index j, Pack q, Index c, Moments out) const {
-        const std::size_t a = to_size(i), b = to_size(j);
-        const WidePair pair(first_, second_, one_, two_, 1, i, j, q);
-        const Pack m1 = pack(first_.m[a]), m2 = simd::load(&second_.m[b]);
-        const Pack A = pack(one_.V[a]), B = simd::load(&two_.V[b]), q11 = A - 1.0, q22 = B - 1.0;
-        const Pack inverse1 = pack(one_.inverse_root[a]), inverse2 = simd::load(&two_.inverse_root[b]);
+    void pack_of(Index i, const Chosen& second, Pack q, Index c, Moments out) const {
+        const std::size_t a = to_size(i);
+        const auto load = [&](const std::vector<double>& of) { return second.load(of, c); };
+        const WidePair pair(first_, second_, one_, two_, 1, i, second, c, q);
+        const Pack m1 = pack(first_.m[a]), m2 = load(second_.m);
+        const Pack A = pack(one_.V[a]), B = load(two_.V), q11 = A - 1.0, q22 = B - 1.0;
+        const Pack inverse1 = pack(one_.inverse_root[a]), inverse2 = load(two_.inverse_root);
         const Pack L = pair.at.tail;
         const Pack L1 = one_.density[a] * pair.at.k_of_h.tail * inverse1;
-        const Pack L2 = simd::load(&two_.density[b]) * pair.at.h_of_k.tail * inverse2;
+        const Pack L2 = load(two_.density) * pair.at.h_of_k.tail * inverse2;
         const Pack p = one_.density[a] * pair.at.k_of_h.density * inverse1 * inverse2 / pair.s;
         const Pack L11 = -(m1 * L1 + q * p) / A, L22 = -(m2 * L2 + q * p) / B;
         const Pack of_l = m1 * m2 + q, of1 = m1 * q + m2 * q11, of2 = m1 * q22 + m2 * q;

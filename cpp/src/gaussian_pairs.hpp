@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/special.hpp"
+#include "base/bivariate.hpp"
 #include "mfcore/network.hpp"
 
 namespace mfcore {
@@ -29,9 +29,21 @@ inline bool is_homogeneous(const Side& side) {
 }
 
 /// The potential that homogeneous neurons create for each other, and its gradient: pair_potential() with half
-/// its pairs.
+/// its pairs. Null outputs are skipped.
 void own_homogeneous_potential(const Network& network, const Side& side, const double* weights, double* value,
-                               Mat grad, int threads);
+                               Mat* grad, int threads);
+
+/// One knot of a piecewise linear neuron: gap = t - m, h = gap/R (at R = 0: +-kFar, or 0 on the knot, the mean
+/// of both sides), density and tail of u there, mean = E(g - t)_+.
+struct Level {
+    Pack h;
+    special::Normal normal;
+    Pack mean;
+    Level(Pack gap, Pack R)
+        : h(special::clamp(gap / special::max(R, special::pack(1e-300)), special::kFar)),
+          normal(special::normal(h)),
+          mean(R * normal.density - gap * normal.tail) {}
+};
 
 /// Rows of K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as a
 /// distribution).
@@ -39,21 +51,40 @@ struct Moments {
     double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
 };
 
+/// Neurons first, first + 1, ... of a side, or those of a list.
+struct Chosen {
+    const Index* list;
+    Index first;
+    Index neuron(Index c) const { return list ? list[c] : first + c; }
+    /// Entries c .. c + kPack - 1 of an array over the neurons.
+    Pack load(const double* of, Index c) const {
+        if (!list) return simd::load(of + first + c);
+        Pack x;
+        for (Index l = 0; l < kPack; ++l) x[l] = of[list[c + l]];
+        return x;
+    }
+    Pack load(const std::vector<double>& of, Index c) const { return load(of.data(), c); }
+};
+
 class PairKernel {
 public:
     virtual ~PairKernel() = default;
-    /// Neuron i of the first side against neurons j .. j + n - 1 of the second, n and j multiples of kPack;
-    /// q = <w_i, w_j>, contiguous.
-    virtual void row(Index i, Index j, Index n, const double* q, Moments out) const = 0;
+    /// Neuron i of the first side against n chosen neurons of the second, n and `second.first` multiples of
+    /// kPack; q = <w_i, w_j>, contiguous.
+    virtual void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const = 0;
+    /// Nanoseconds for kPack pairs, roughly.
+    virtual double cost() const = 0;
 };
 
+class Coefficients;
 using PairKernelPtr = std::unique_ptr<const PairKernel>;
 PairKernelPtr homogeneous_kernel(const Side& first, const Side& second);  ///< kinks at 0 only, no bias
 PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
 PairKernelPtr erf_kernel(const Side& first, const Side& second);
 PairKernelPtr gelu_kernel(const Side& first, const Side& second);
-PairKernelPtr series_kernel(const Side& first, const Side& second);  ///< one of the two is a polynomial
-PairKernelPtr quadrature_kernel(const Side& first, const Side& second);
+/// Keeps references to the coefficients.
+PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coefficients& one,
+                                const Coefficients& two);
 
 /// Pairs of homogeneous neurons in the angle form of math.md section 5: U = R1 R2 S + q P with
 /// S = kinked sin(theta), P = linear + kinked (pi - theta).

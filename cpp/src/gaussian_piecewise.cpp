@@ -32,18 +32,15 @@ struct Knots {
                 const double jump = side.sigma->jumps[to_size(k)];
                 const std::size_t at = to_size(k * padded + j);
                 const Pack gap = side.sigma->knots[to_size(k)] - m;
-                // R = 0: +-kFar, or 0 on the knot (the mean of both sides)
-                const Pack level = clamp(gap / max(R, pack(1e-300)), kFar);
-                const Normal normal_at = normal(level);
-                const Pack mean = R * normal_at.density - gap * normal_at.tail;
+                const Level level(gap, R);
                 simd::store(&A[at], gap);
-                simd::store(&h[at], level);
-                simd::store(&Q[at], normal_at.tail);
-                simd::store(&f[at], normal_at.density);
-                simd::store(&B[at], mean);
-                t += jump * mean;
-                p += jump * normal_at.tail;
-                density += jump * normal_at.density;
+                simd::store(&h[at], level.h);
+                simd::store(&Q[at], level.normal.tail);
+                simd::store(&f[at], level.normal.density);
+                simd::store(&B[at], level.mean);
+                t += jump * level.mean;
+                p += jump * level.normal.tail;
+                density += jump * level.normal.density;
             }
             simd::store(&T[to_size(j)], t);
             simd::store(&P[to_size(j)], p);
@@ -62,17 +59,18 @@ public:
     Piecewise(const Side& first, const Side& second)
         : first_(first), second_(second), knots1_(first), knots2_(second) {}
 
-    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
-        for (Index c = 0; c < n; c += kPack) pack_of(i, j + c, simd::load(q + c), c, out);
+    void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const override {
+        for (Index c = 0; c < n; c += kPack) pack_of(i, second, simd::load(q + c), c, out);
     }
+    double cost() const override { return 10.0 + 70.0 * static_cast<double>(knots1_.count * knots2_.count); }
 
 private:
-    void pack_of(Index i, Index j, Pack q, Index c, Moments out) const {
-        const auto load = [](const std::vector<double>& v, Index at) { return simd::load(&v[to_size(at)]); };
+    void pack_of(Index i, const Chosen& second, Pack q, Index c, Moments out) const {
+        const auto load = [&](const std::vector<double>& of) { return second.load(of, c); };
         const Activation &s1 = *first_.sigma, &s2 = *second_.sigma;
         const double R1 = first_.R[to_size(i)], P1 = knots1_.P[to_size(i)];
-        const Pack R2 = load(second_.R, j), T2 = load(knots2_.T, j), P2 = load(knots2_.P, j);
-        const Correlation at(q, first_.inverse_R[to_size(i)], load(second_.inverse_R, j));
+        const Pack R2 = load(second_.R), T2 = load(knots2_.T), P2 = load(knots2_.P);
+        const Correlation at(q, first_.inverse_R[to_size(i)], load(second_.inverse_R));
         const Pack drift = R2 * at.rho;  // E[g2 | u] = m2 + drift u
         Pack k00 = knots1_.T[to_size(i)] * T2 + q * P1 * P2, k11 = P1 * P2;
         Pack k10 = P1 * T2 + s2.left_slope * drift * knots1_.D[to_size(i)], k20{};
@@ -80,13 +78,15 @@ private:
             const std::size_t one = to_size(a * knots1_.padded + i);
             const double jump1 = s1.jumps[to_size(a)], A1 = knots1_.A[one], Q1 = knots1_.Q[one];
             const double f1 = knots1_.f[one], h = knots1_.h[one];
-            Pack on_knot = load(knots2_.affine, j) + s2.left_slope * drift * h;  // E[sigma(g2) | g1 = t1]
+            Pack on_knot = load(knots2_.affine) + s2.left_slope * drift * h;  // E[sigma(g2) | g1 = t1]
             for (Index b = 0; b < knots2_.count; ++b) {
-                const Index two = b * knots2_.padded + j;
+                const auto knot = [&](const std::vector<double>& of) {
+                    return second.load(of.data() + b * knots2_.padded, c);
+                };
                 const double jump2 = s2.jumps[to_size(b)], jumps = jump1 * jump2;
-                const Pack A2 = load(knots2_.A, two), Q2 = load(knots2_.Q, two), f2 = load(knots2_.f, two);
-                const Pack B2 = load(knots2_.B, two);
-                const Quadrant l = quadrant(pack(h), pack(Q1), load(knots2_.h, two), Q2, at.rho, at.s);
+                const Pack A2 = knot(knots2_.A), Q2 = knot(knots2_.Q), f2 = knot(knots2_.f);
+                const Pack B2 = knot(knots2_.B);
+                const Quadrant l = quadrant(pack(h), pack(Q1), knot(knots2_.h), Q2, at.rho, at.s);
                 const Pack fQ = f1 * l.k_of_h.tail, Qf = f2 * l.h_of_k.tail;
                 k00 += jumps * ((q + A1 * A2) * l.tail - R1 * A2 * fQ - A1 * R2 * Qf +
                                 R1 * R2 * at.s * f1 * l.k_of_h.density - knots1_.B[one] * B2 - q * Q1 * Q2);
