@@ -73,8 +73,8 @@ private:
     std::vector<double> tiles_, rows_;
 };
 
-/// Call body(i, j) once for every pair i <= j of blocks. In each round every block has one partner: tasks of a
-/// round write to different blocks, and sums are in the order of the rounds, for any number of threads.
+/// Call body(i, j) once for every pair i <= j of blocks. In each round every block has one partner: tasks of
+/// a round write to different blocks, and sums are in the order of the rounds, for any number of threads.
 template <class Body>
 void for_block_pairs(Index blocks, int threads, Body&& body) {
     for (Index round = 0; round < blocks; ++round) {

@@ -36,16 +36,15 @@ struct Widened {
 struct WidePair {
     Pack rho, s;
     Quadrant at;
-    WidePair(const Side& first, const Side& second, const Widened& one, const Widened& two, double e, Index i,
-             const Chosen& chosen, Index c, Pack q) {
-        const std::size_t a = to_size(i);
-        const auto load = [&](const std::vector<double>& of) { return chosen.load(of, c); };
-        const Pack inverse = one.inverse_root[a] * load(two.inverse_root);
-        const Correlation inner(q, first.inverse_R[a], load(second.inverse_R));
-        const Pack both = (e * first.R[a]) * load(second.R) * inner.s;
+    WidePair(const Side& first, const Side& second, const Widened& one, const Widened& two, double e,
+             Chosen i, Chosen j, Pack q) {
+        const Pack inverse = i(one.inverse_root) * j(two.inverse_root);
+        const Correlation inner(q, i(first.inverse_R), j(second.inverse_R));
+        const Pack both = e * i(first.R) * j(second.R) * inner.s;
         rho = e * q * inverse;
-        s = sqrt((one.V[a] + load(two.V) - 1.0 + both * both)) * inverse;
-        at = quadrant(pack(one.level[a]), pack(one.tail[a]), load(two.level), load(two.tail), rho, s);
+        s = sqrt((i(one.V) + j(two.V) - 1.0 + both * both)) * inverse;
+        at = quadrant(i(one.level), i(one.tail), i(one.density), j(two.level), j(two.tail), j(two.density),
+                      rho, s);
     }
 };
 
@@ -56,19 +55,18 @@ public:
     ErfPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 2), two_(second, 2) {}
 
-    void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const override {
-        const std::size_t a = to_size(i);
-        const double inverse1 = one_.inverse_root[a], h = one_.level[a], f = one_.density[a];
+    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
         for (Index c = 0; c < n; c += kPack) {
-            const WidePair pair(first_, second_, one_, two_, 2, i, second, c, simd::load(q + c));
-            const Pack tail2 = second.load(two_.tail, c);
-            simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (one_.tail[a] + tail2) + 1.0);
+            const Chosen first{i + c}, second{j + c};
+            const WidePair pair(first_, second_, one_, two_, 2, first, second, simd::load(q + c));
+            simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (first(one_.tail) + second(two_.tail)) + 1.0);
             if (!out.k11) continue;
+            const Pack inverse1 = first(one_.inverse_root), h = first(one_.level), f = first(one_.density);
             const Pack along = f * (4.0 * pair.at.k_of_h.tail - 2.0);
             const Pack joint = 4.0 * f * pair.at.k_of_h.density / pair.s;
             simd::store(out.k10 + c, std::sqrt(2.0) * inverse1 * along);
-            simd::store(out.k20 + c, (2 * first_.R[a] / one_.V[a]) * (h * along - pair.rho * joint));
-            simd::store(out.k11 + c, 2.0 * inverse1 * second.load(two_.inverse_root, c) * joint);
+            simd::store(out.k20 + c, 2.0 * first(first_.R) / first(one_.V) * (h * along - pair.rho * joint));
+            simd::store(out.k11 + c, 2.0 * inverse1 * second(two_.inverse_root) * joint);
         }
     }
     double cost() const override { return 80; }
@@ -86,23 +84,21 @@ public:
     GeluPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 1), two_(second, 1) {}
 
-    void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const override {
-        for (Index c = 0; c < n; c += kPack) pack_of(i, second, simd::load(q + c), c, out);
+    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+        for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
     double cost() const override { return 110; }
 
 private:
-    void pack_of(Index i, const Chosen& second, Pack q, Index c, Moments out) const {
-        const std::size_t a = to_size(i);
-        const auto load = [&](const std::vector<double>& of) { return second.load(of, c); };
-        const WidePair pair(first_, second_, one_, two_, 1, i, second, c, q);
-        const Pack m1 = pack(first_.m[a]), m2 = load(second_.m);
-        const Pack A = pack(one_.V[a]), B = load(two_.V), q11 = A - 1.0, q22 = B - 1.0;
-        const Pack inverse1 = pack(one_.inverse_root[a]), inverse2 = load(two_.inverse_root);
+    void pack_of(Chosen i, Chosen j, Pack q, Index c, Moments out) const {
+        const WidePair pair(first_, second_, one_, two_, 1, i, j, q);
+        const Pack m1 = i(first_.m), m2 = j(second_.m);
+        const Pack A = i(one_.V), B = j(two_.V), q11 = A - 1.0, q22 = B - 1.0;
+        const Pack inverse1 = i(one_.inverse_root), inverse2 = j(two_.inverse_root);
         const Pack L = pair.at.tail;
-        const Pack L1 = one_.density[a] * pair.at.k_of_h.tail * inverse1;
-        const Pack L2 = load(two_.density) * pair.at.h_of_k.tail * inverse2;
-        const Pack p = one_.density[a] * pair.at.k_of_h.density * inverse1 * inverse2 / pair.s;
+        const Pack L1 = i(one_.density) * pair.at.k_of_h.tail * inverse1;
+        const Pack L2 = j(two_.density) * pair.at.h_of_k.tail * inverse2;
+        const Pack p = i(one_.density) * pair.at.k_of_h.density * inverse1 * inverse2 / pair.s;
         const Pack L11 = -(m1 * L1 + q * p) / A, L22 = -(m2 * L2 + q * p) / B;
         const Pack of_l = m1 * m2 + q, of1 = m1 * q + m2 * q11, of2 = m1 * q22 + m2 * q;
         const Pack of11 = q11 * q, of12 = q11 * q22 + q * q, of22 = q * q22;
@@ -119,7 +115,7 @@ private:
         const Pack d2_l1 = m2 * L1 + q * L11 + q22 * p;  // D2 L1, and D2 L below
         simd::store(out.k10 + c, m2 * L + q * L1 + q22 * L2 + of_l * L1 + of1 * L11 + of2 * p + of11 * L111 +
                                      of12 * p1 + of22 * p2);
-        simd::store(out.k20 + c, first_.R[a] * (2.0 * d2_l1 + of_l * L11 + of1 * L111 + of2 * p1 +
+        simd::store(out.k20 + c, i(first_.R) * (2.0 * d2_l1 + of_l * L11 + of1 * L111 + of2 * p1 +
                                                 of11 * L1111 + of12 * p11 + of22 * p12));
         simd::store(out.k11 + c, L + m2 * L2 + m1 * L1 + 2.0 * q * p + q22 * L22 + q11 * L11 + of_l * p +
                                      of1 * p1 + of2 * p2 + of11 * p11 + of12 * p12 + of22 * p22);

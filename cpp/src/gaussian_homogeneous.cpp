@@ -1,4 +1,4 @@
-// Pairs of neurons without bias and with no kink but at 0: rectifiers, leaky ones, lines.
+// Pairs of neurons without bias and with no kink but at 0 (rectifiers, leaky ones, lines) among themselves.
 #include <algorithm>
 
 #include "gaussian_columns.hpp"
@@ -8,31 +8,6 @@ namespace mfcore {
 namespace {
 
 using namespace special;
-
-class Homogeneous final : public PairKernel {
-public:
-    Homogeneous(const Side& first, const Side& second)
-        : first_(first), second_(second), form_(*first.sigma, *second.sigma) {}
-
-    void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const override {
-        const double R1 = first_.R[to_size(i)], inverse_R1 = first_.inverse_R[to_size(i)];
-        for (Index c = 0; c < n; c += kPack) {
-            const Pack R2 = second.load(second_.R, c), qc = simd::load(q + c);
-            const Correlation at(qc, inverse_R1, second.load(second_.inverse_R, c));
-            const Pack angle = kPi - acos(at.rho);
-            simd::store(out.k00 + c, form_.linear * qc + (form_.kinked * R1) * R2 * (at.s + angle * at.rho));
-            if (!out.k11) continue;
-            simd::store(out.k10 + c, Pack{});  // there is no bias
-            simd::store(out.k20 + c, form_.kinked * R2 * at.s);
-            simd::store(out.k11 + c, form_.linear + form_.kinked * angle);
-        }
-    }
-    double cost() const override { return 10; }
-
-private:
-    const Side &first_, &second_;
-    AngleForm form_;
-};
 
 /// Sums over the pairs of neurons of one side, every pair visited once: with c_j = weights_j a_j
 ///   spread_i = sum_j c_j R_j S_ij,     pull_i = sum_j c_j P_ij w_j.
@@ -84,7 +59,8 @@ private:
         Pack sum{};
         for (Index c = 0; c < cols; c += kPack) {
             const auto at = to_size(j + c);
-            const Correlation pair(simd::load(q + c), inverse_R, simd::load(&side_.inverse_R[at]));
+            const Correlation pair(simd::load(q + c), special::pack(inverse_R),
+                                   simd::load(&side_.inverse_R[at]));
             sum += simd::load(&cR_[at]) * pair.s;
             simd::store(&spread_[at], simd::load(&spread_[at]) + (form_.kinked * other) * pair.s);
             simd::store(q + c, form_.linear + form_.kinked * (kPi - acos(pair.rho)));
@@ -106,10 +82,6 @@ AngleForm::AngleForm(const Activation& first, const Activation& second) {
     const double mu1 = first.left_slope, mu2 = second.left_slope;
     linear = mu1 * mu2 + 0.5 * (mu1 * jump(second) + mu2 * jump(first));
     kinked = jump(first) * jump(second) * kInv2Pi;
-}
-
-PairKernelPtr homogeneous_kernel(const Side& first, const Side& second) {
-    return std::make_unique<Homogeneous>(first, second);
 }
 
 // value_i/a_i = R_i spread_i + <w_i, pull_i>, because q_ij = <w_i, w_j>; d/dw = a (spread w/R + pull).

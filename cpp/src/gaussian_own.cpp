@@ -25,18 +25,21 @@ void own_potential(const Network& network, ConstMat theta, const double* weights
     const Columns columns(side, c.data());
     PairSums sums(side.padded);
     std::vector<double> pull(to_size(side.n * columns.stride()));  // sum_j c_j K11 w_j
-    const double work = static_cast<double>(side.n * side.n) * (tiles.cost() + static_cast<double>(side.d) / 8);
+    const double work =
+        static_cast<double>(side.n * side.n) * (tiles.cost() + static_cast<double>(side.d) / 8);
     const int team = threads_for(static_cast<Index>(work * 2 / 3), threads);
-    for_block_pairs((side.n + kBlock - 1) / kBlock, team, [&](Index one, Index two) {
-        const Index i = one * kBlock, j = two * kBlock, stride = columns.stride();
+    BufferPool pool(tiles, kBlock, kBlock, true);
+    const auto block_pair = [&](Index i, Index j, PairTiles::Buffers& buffers) {
         const Index rows = std::min(kBlock, side.n - i), cols = std::min(kBlock, side.n - j);
-        std::vector<double> q(kBlock * kBlock);
-        PairTiles::Buffers buffers(tiles, kBlock, kBlock, i != j);
-        columns.gram(side, i, rows, j, cols, q.data(), kBlock);
-        tiles.tile(i, rows, j, cols, q.data(), kBlock, buffers, &sums, i != j ? &sums : nullptr);
+        double* const q = buffers.q.data();
+        columns.gram(side, i, rows, j, cols, q, kBlock);
+        tiles.tile(i, rows, j, cols, buffers, &sums, i != j ? &sums : nullptr);
         if (!grad) return;
-        columns.add_pull(rows, j, cols, q.data(), 1, kBlock, pull.data() + i * stride);
-        if (i != j) columns.add_pull(cols, i, rows, q.data(), kBlock, 1, pull.data() + j * stride);
+        columns.add_pull(rows, j, cols, q, 1, kBlock, pull.data() + i * columns.stride());
+        if (i != j) columns.add_pull(cols, i, rows, q, kBlock, 1, pull.data() + j * columns.stride());
+    };
+    for_block_pairs((side.n + kBlock - 1) / kBlock, team, [&](Index one, Index two) {
+        pool.lend([&](PairTiles::Buffers& buffers) { block_pair(one * kBlock, two * kBlock, buffers); });
     });
     for (Index i = 0; i < side.n; ++i)
         write_potential(network, side, i, sums, pull.data() + i * columns.stride(), value, grad);

@@ -20,7 +20,9 @@ static_assert(kTileCols % Columns::kWidth == 0 && kTileCols % Coefficients::kWid
                   kTileRows % Coefficients::kWidth == 0,
               "tiles of pairs are whole tiles and blocks of neurons");
 
-Index whole_blocks(Index n) { return (n + Coefficients::kWidth - 1) / Coefficients::kWidth * Coefficients::kWidth; }
+Index whole_blocks(Index n) {
+    return (n + Coefficients::kWidth - 1) / Coefficients::kWidth * Coefficients::kWidth;
+}
 
 bool is_polynomial(const Activation& s) {
     using Kind = Activation::Kind;
@@ -33,7 +35,7 @@ bool is_smooth(const Activation& s) {
 }
 
 /// Nanoseconds, roughly: only decides how many threads are worth waking.
-Index work(const PairTiles& tiles, const Side& first, const Side& second) {
+Index nanoseconds(const PairTiles& tiles, const Side& first, const Side& second) {
     return static_cast<Index>(static_cast<double>(first.n * second.n) *
                               (tiles.cost() + static_cast<double>(first.d) / 8));
 }
@@ -86,20 +88,22 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
     check(first, second);
     const PairTiles tiles(first, second, nullptr, PairTiles::Want::matrix, threads);
     const Columns columns(second);
-    const int team = threads_for(work(tiles, first, second), threads);
-    for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {
-        std::vector<double> q(kTileRows * kTileCols);
-        PairTiles::Buffers buffers(tiles, kTileRows, kTileCols, false);
+    const int team = threads_for(nanoseconds(tiles, first, second), threads);
+    BufferPool pool(tiles, kTileRows, kTileCols, false);
+    const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
         for (Index j = 0; j < second.n; j += kTileCols) {
             const Index cols = std::min(kTileCols, second.n - j);
-            columns.gram(first, i, end - i, j, cols, q.data(), kTileCols);
-            tiles.tile(i, end - i, j, cols, q.data(), kTileCols, buffers, nullptr, nullptr);
+            columns.gram(first, i, end - i, j, cols, work.q.data(), kTileCols);
+            tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
             for (Index r = 0; r < end - i; ++r) {
-                const double a = first.a[to_size(i + r)], *k00 = q.data() + r * kTileCols;
+                const double a = first.a[to_size(i + r)], *k00 = work.q.data() + r * kTileCols;
                 double* row = U.row(i + r) + j;
                 for (Index c = 0; c < cols; ++c) row[c] = a * second.a[to_size(j + c)] * k00[c];
             }
         }
+    };
+    for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {
+        pool.lend([&](PairTiles::Buffers& work) { block(i, end, work); });
     });
 }
 
@@ -116,26 +120,28 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
     const auto want = grad ? PairTiles::Want::gradient : PairTiles::Want::value;
     const PairTiles tiles(first, second, c.data(), want, threads);
     const Columns columns(second, c.data());
-    const int team = threads_for(work(tiles, first, second), threads);
+    const int team = threads_for(nanoseconds(tiles, first, second), threads);
     PairSums sums(first.padded);
-    for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {
+    BufferPool pool(tiles, kTileRows, kTileCols, false);
+    const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
         const Index rows = end - i;
-        std::vector<double> q(kTileRows * kTileCols);
-        PairTiles::Buffers buffers(tiles, kTileRows, kTileCols, false);
         std::vector<double> pull(to_size(grad ? rows * columns.stride() : 0));  // sum_j c_j K11 w'_j
         for (Index j = 0; j < second.n; j += kTileCols) {
             const Index cols = std::min(kTileCols, second.n - j);
-            columns.gram(first, i, rows, j, cols, q.data(), kTileCols);
-            tiles.tile(i, rows, j, cols, q.data(), kTileCols, buffers, &sums, nullptr);
-            if (grad) columns.add_pull(rows, j, cols, q.data(), 1, kTileCols, pull.data());
+            columns.gram(first, i, rows, j, cols, work.q.data(), kTileCols);
+            tiles.tile(i, rows, j, cols, work, &sums, nullptr);
+            if (grad) columns.add_pull(rows, j, cols, work.q.data(), 1, kTileCols, pull.data());
         }
         for (Index r = 0; r < rows; ++r)
             write_potential(network, first, i + r, sums, pull.data() + r * columns.stride(), value, grad);
+    };
+    for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {
+        pool.lend([&](PairTiles::Buffers& work) { block(i, end, work); });
     });
 }
 
-void write_potential(const Network& network, const Side& side, Index i, const PairSums& sums, const double* pull,
-                     double* value, Mat* grad) {
+void write_potential(const Network& network, const Side& side, Index i, const PairSums& sums,
+                     const double* pull, double* value, Mat* grad) {
     const std::size_t at = to_size(i);
     const double a = side.a[at];
     if (value) value[i] = a * sums.k00[at];

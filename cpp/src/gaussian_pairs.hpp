@@ -33,8 +33,8 @@ inline bool is_homogeneous(const Side& side) {
 void own_homogeneous_potential(const Network& network, const Side& side, const double* weights, double* value,
                                Mat* grad, int threads);
 
-/// One knot of a piecewise linear neuron: gap = t - m, h = gap/R (at R = 0: +-kFar, or 0 on the knot, the mean
-/// of both sides), density and tail of u there, mean = E(g - t)_+.
+/// One knot of a piecewise linear neuron: gap = t - m, h = gap/R (at R = 0: +-kFar, or 0 on the knot, the
+/// mean of both sides), density and tail of u there, mean = E(g - t)_+.
 struct Level {
     Pack h;
     special::Normal normal;
@@ -45,40 +45,36 @@ struct Level {
           mean(R * normal.density - gap * normal.tail) {}
 };
 
-/// Rows of K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as a
-/// distribution).
+/// Of a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
+/// a distribution).
 struct Moments {
     double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
 };
 
-/// Neurons first, first + 1, ... of a side, or those of a list.
+/// Neurons of a list, one per lane: entries of an array over neurons.
 struct Chosen {
-    const Index* list;
-    Index first;
-    Index neuron(Index c) const { return list ? list[c] : first + c; }
-    /// Entries c .. c + kPack - 1 of an array over the neurons.
-    Pack load(const double* of, Index c) const {
-        if (!list) return simd::load(of + first + c);
+    const Index* neuron;
+    Pack operator()(const double* of) const {
         Pack x;
-        for (Index l = 0; l < kPack; ++l) x[l] = of[list[c + l]];
+        for (Index l = 0; l < kPack; ++l) x[l] = of[neuron[l]];
         return x;
     }
-    Pack load(const std::vector<double>& of, Index c) const { return load(of.data(), c); }
+    Pack operator()(const std::vector<double>& of) const { return (*this)(of.data()); }
 };
 
+/// Closed forms of single pairs.
 class PairKernel {
 public:
     virtual ~PairKernel() = default;
-    /// Neuron i of the first side against n chosen neurons of the second, n and `second.first` multiples of
-    /// kPack; q = <w_i, w_j>, contiguous.
-    virtual void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const = 0;
+    /// Neurons i[c] of the first side against j[c] of the second, c < n, a multiple of kPack; q[c] their
+    /// inner product.
+    virtual void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const = 0;
     /// Nanoseconds for kPack pairs, roughly.
     virtual double cost() const = 0;
 };
 
 class Coefficients;
 using PairKernelPtr = std::unique_ptr<const PairKernel>;
-PairKernelPtr homogeneous_kernel(const Side& first, const Side& second);  ///< kinks at 0 only, no bias
 PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
 PairKernelPtr erf_kernel(const Side& first, const Side& second);
 PairKernelPtr gelu_kernel(const Side& first, const Side& second);
@@ -98,7 +94,7 @@ struct AngleForm {
 /// and s.
 struct Correlation {
     Pack rho, s;
-    Correlation(Pack q, double inverse_R1, Pack inverse_R2) {
+    Correlation(Pack q, Pack inverse_R1, Pack inverse_R2) {
         using namespace special;
         rho = max(min(q * inverse_R1 * inverse_R2, pack(1.0)), pack(-1.0));
         s = sqrt((1.0 - rho) * (1.0 + rho));

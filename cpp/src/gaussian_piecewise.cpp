@@ -59,37 +59,40 @@ public:
     Piecewise(const Side& first, const Side& second)
         : first_(first), second_(second), knots1_(first), knots2_(second) {}
 
-    void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const override {
-        for (Index c = 0; c < n; c += kPack) pack_of(i, second, simd::load(q + c), c, out);
+    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+        for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
-    double cost() const override { return 10.0 + 70.0 * static_cast<double>(knots1_.count * knots2_.count); }
+    double cost() const override { return 20.0 + 90.0 * static_cast<double>(knots1_.count * knots2_.count); }
 
 private:
-    void pack_of(Index i, const Chosen& second, Pack q, Index c, Moments out) const {
-        const auto load = [&](const std::vector<double>& of) { return second.load(of, c); };
+    void pack_of(Chosen one, Chosen two, Pack q, Index c, Moments out) const {
         const Activation &s1 = *first_.sigma, &s2 = *second_.sigma;
-        const double R1 = first_.R[to_size(i)], P1 = knots1_.P[to_size(i)];
-        const Pack R2 = load(second_.R), T2 = load(knots2_.T), P2 = load(knots2_.P);
-        const Correlation at(q, first_.inverse_R[to_size(i)], load(second_.inverse_R));
+        const Pack R1 = one(first_.R), P1 = one(knots1_.P), T1 = one(knots1_.T);
+        const Pack R2 = two(second_.R), P2 = two(knots2_.P), T2 = two(knots2_.T);
+        const Correlation at(q, one(first_.inverse_R), two(second_.inverse_R));
         const Pack drift = R2 * at.rho;  // E[g2 | u] = m2 + drift u
-        Pack k00 = knots1_.T[to_size(i)] * T2 + q * P1 * P2, k11 = P1 * P2;
-        Pack k10 = P1 * T2 + s2.left_slope * drift * knots1_.D[to_size(i)], k20{};
+        Pack k00 = T1 * T2 + q * P1 * P2, k11 = P1 * P2;
+        Pack k10 = P1 * T2 + s2.left_slope * drift * one(knots1_.D), k20{};
         for (Index a = 0; a < knots1_.count; ++a) {
-            const std::size_t one = to_size(a * knots1_.padded + i);
-            const double jump1 = s1.jumps[to_size(a)], A1 = knots1_.A[one], Q1 = knots1_.Q[one];
-            const double f1 = knots1_.f[one], h = knots1_.h[one];
-            Pack on_knot = load(knots2_.affine) + s2.left_slope * drift * h;  // E[sigma(g2) | g1 = t1]
+            const auto knot1 = [&](const std::vector<double>& of) {
+                return one(of.data() + a * knots1_.padded);
+            };
+            const double jump1 = s1.jumps[to_size(a)];
+            const Pack A1 = knot1(knots1_.A), Q1 = knot1(knots1_.Q), f1 = knot1(knots1_.f),
+                       h = knot1(knots1_.h);
+            const Pack B1 = knot1(knots1_.B);
+            Pack on_knot = two(knots2_.affine) + s2.left_slope * drift * h;  // E[sigma(g2) | g1 = t1]
             for (Index b = 0; b < knots2_.count; ++b) {
-                const auto knot = [&](const std::vector<double>& of) {
-                    return second.load(of.data() + b * knots2_.padded, c);
+                const auto knot2 = [&](const std::vector<double>& of) {
+                    return two(of.data() + b * knots2_.padded);
                 };
                 const double jump2 = s2.jumps[to_size(b)], jumps = jump1 * jump2;
-                const Pack A2 = knot(knots2_.A), Q2 = knot(knots2_.Q), f2 = knot(knots2_.f);
-                const Pack B2 = knot(knots2_.B);
-                const Quadrant l = quadrant(pack(h), pack(Q1), knot(knots2_.h), Q2, at.rho, at.s);
+                const Pack A2 = knot2(knots2_.A), Q2 = knot2(knots2_.Q), f2 = knot2(knots2_.f);
+                const Pack B2 = knot2(knots2_.B);
+                const Quadrant l = quadrant(h, Q1, f1, knot2(knots2_.h), Q2, f2, at.rho, at.s);
                 const Pack fQ = f1 * l.k_of_h.tail, Qf = f2 * l.h_of_k.tail;
                 k00 += jumps * ((q + A1 * A2) * l.tail - R1 * A2 * fQ - A1 * R2 * Qf +
-                                R1 * R2 * at.s * f1 * l.k_of_h.density - knots1_.B[one] * B2 - q * Q1 * Q2);
+                                R1 * R2 * at.s * f1 * l.k_of_h.density - B1 * B2 - q * Q1 * Q2);
                 k10 += jumps * (R2 * Qf + drift * fQ - A2 * l.tail - Q1 * B2);
                 k11 += jumps * (l.tail - Q1 * Q2);
                 on_knot += jump2 * (R2 * at.s * l.k_of_h.density - (A2 - drift * h) * l.k_of_h.tail);
@@ -119,7 +122,8 @@ void bivariate_normal(Index n, const double* h, const double* k, const double* r
             level_k[l] = std::clamp(k[i + l], -kFar, kFar);
             r[l] = rho[i + l];
         }
-        const Pack tail = quadrant(level_h, normal(level_h).tail, level_k, normal(level_k).tail, r,
+        const Normal at_h = normal(level_h), at_k = normal(level_k);
+        const Pack tail = quadrant(level_h, at_h.tail, at_h.density, level_k, at_k.tail, at_k.density, r,
                                    sqrt((1.0 - r) * (1.0 + r)))
                               .tail;
         for (Index l = 0; l < count; ++l) p[i + l] = tail[l];

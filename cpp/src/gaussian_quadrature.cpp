@@ -175,19 +175,20 @@ public:
           tail1_(tails(first, one, true)),
           tail2_(tails(second, two, false)) {}
 
-    void row(Index i, const Chosen& second, Index n, const double* q, Moments out) const override {
-        const std::size_t a = to_size(i);
+    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
         const bool slopes = out.k11 != nullptr;
         Workspace work;
         for (Index c = 0; c < n; c += kPack) {
-            const Correlation at(simd::load(q + c), first_.inverse_R[a], second.load(second_.inverse_R, c));
+            const Chosen first{i + c}, second{j + c};
+            const Correlation at(simd::load(q + c), first(first_.inverse_R), second(second_.inverse_R));
             for (Index lane = 0; lane < kPack; ++lane) {
-                const auto sums = pair(work, i, second.neuron(c + lane), at.rho[lane], at.s[lane], slopes);
-                out.k00[c + lane] = sums.k00;
+                const Index l = c + lane;
+                const auto sums = pair(work, i[l], j[l], at.rho[lane], at.s[lane], slopes);
+                out.k00[l] = sums.k00;
                 if (!slopes) continue;
-                out.k10[c + lane] = sums.k10;
-                out.k20[c + lane] = first_.R[a] * sums.k20;
-                out.k11[c + lane] = sums.k11;
+                out.k10[l] = sums.k10;
+                out.k20[l] = first_.R[to_size(i[l])] * sums.k20;
+                out.k11[l] = sums.k11;
             }
         }
     }

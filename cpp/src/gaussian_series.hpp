@@ -38,14 +38,15 @@ private:
 
 /// How many terms pairs of correlation rho need. The terms left out are, relative to the sizes of the two
 /// neurons, at most kLeftOut: by Cauchy-Schwarz |rho|^K |s1||s2| with the mean-square sizes of sigma, sigma'
-/// and R sigma''; and for kinks, whose sigma'' has no size, by Cramer's bound |h_k(t)| f(t) <= 0.44 exp(-t^2/4):
-/// then |s_k| <= S/sqrt(k), S = 0.44 sum |jump|, and the tails are below |rho|^K S S'/((K-1)(1-|rho|)).
+/// and R sigma''; and for kinks, whose sigma'' has no size, by Cramer's bound |h_k(t)| f(t) <= 0.44
+/// exp(-t^2/4): then |s_k| <= S/sqrt(k), S = 0.44 sum |jump|, and the tails are below |rho|^K S
+/// S'/((K-1)(1-|rho|)).
 class Terms {
 public:
     static constexpr double kLeftOut = 4e-15;
 
-    /// Of these many terms at most; `all`: the series ends with them. `far_cost`: what one pair costs beyond the
-    /// series, in terms of one block of pairs.
+    /// Of these many terms at most; `all`: the series ends with them. `far_cost`: what one pair costs beyond
+    /// the series, in terms of one block of pairs.
     Terms(Index most, bool all, double far_cost);
 
     double reach() const { return reach_; }  ///< pairs with larger |rho| are not for the series

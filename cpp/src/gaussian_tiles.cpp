@@ -20,6 +20,7 @@ constexpr Index kWidth = Coefficients::kWidth;
 constexpr Index kRows = simd::kBytes == 64 ? 4 : 2;  // as many rows as registers hold
 constexpr int kPacks = 2;
 constexpr Index kMostKinked = 192, kMostSmooth = 128;  // terms: more cost as much as a closed form
+constexpr Index kChunk = 256;                          // far pairs at a time
 constexpr double kTermCost = 2.0 * kRows;              // nanoseconds, roughly, of one term of a block
 
 double root(Index k) { return std::sqrt(static_cast<double>(k)); }
@@ -55,7 +56,7 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
             "use expectation=MonteCarlo(...)");
     for (Index j = 0; j < second.n; ++j) weights_[to_size(j)] = weights ? weights[j] : 1.0;
     if (is_homogeneous(first) && is_homogeneous(second)) {
-        kernel_ = homogeneous_kernel(first, second);
+        angles_ = std::make_unique<const AngleForm>(*first.sigma, *second.sigma);
         return;
     }
     const Index last = std::min(degree(*first.sigma), degree(*second.sigma)) + 1;
@@ -66,38 +67,43 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
     if (&first != &second) own_one_ = std::make_unique<Coefficients>(first, most_, nullptr, threads);
     one_ = own_one_ ? own_one_.get() : two_.get();
     if (!finite) kernel_ = closed_form(first, second, *one_, *two_);
-    terms_ = std::make_unique<Terms>(most_, finite, finite ? 0 : kernel_->cost() / (kPack * kTermCost));
+    terms_ = std::make_unique<Terms>(most_, finite, finite ? 0 : far_cost());
 }
 
 PairTiles::~PairTiles() = default;
 
+/// Of one pair, in terms of a block.
+double PairTiles::far_cost() const {
+    const bool twice = !own_one_ && want_ == Want::gradient;
+    return (twice ? 2 : 1) * kernel_->cost() / (kPack * kTermCost);
+}
+
 double PairTiles::cost() const {
-    if (!terms_) return kernel_->cost() / kPack;
+    if (angles_) return 2;
     return 0.2 * static_cast<double>(std::min<Index>(most_, 60));  // of a typical series
 }
 
-PairTiles::Buffers::Buffers(const PairTiles& tiles, Index rows_, Index cols_, bool both)
-    : rows(rows_),
-      cols(cols_),
+PairTiles::Buffers::Buffers(const PairTiles& tiles, Index rows, Index cols, bool both)
+    : q(to_size(rows * cols)),
       row_sums(to_size(tiles.most_ * kRows * kPack)),
-      col_sums(to_size(both ? tiles.most_ * cols_ : 0)),
-      col_terms(to_size(both ? cols_ / kWidth : 0)),
-      far_rows(tiles.kernel_ ? kRows : 0, cols_),
-      far_cols(tiles.kernel_ && both ? cols_ : 0, rows_),
-      list(to_size(std::max(rows_, cols_))),
-      k00(list.size()),
+      col_sums(to_size(both ? tiles.most_ * cols : 0)),
+      col_terms(to_size(both ? cols / kWidth : 0)),
+      far(tiles.kernel_ ? rows * cols : 0),
+      k00(to_size(std::max(cols, kChunk))),
       k10(k00),
       k20(k00),
-      k11(k00) {}
+      k11(k00),
+      step(cols) {}
 
-void PairTiles::tile(Index i, Index rows, Index j, Index cols, double* q, Index step, Buffers& work,
-                     PairSums* of_rows, PairSums* of_cols) const {
+void PairTiles::tile(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* of_rows,
+                     PairSums* of_cols) const {
+    const Index step = work.step;
+    double* const q = work.q.data();
     std::fill(work.col_terms.begin(), work.col_terms.end(), Index{0});
-    std::fill(work.far_cols.count.begin(), work.far_cols.count.end(), Index{0});
-    if (!terms_) return closed_rows(i, rows, j, cols, q, step, work, of_rows);
+    work.far.count = 0;
+    if (angles_) return closed_rows(i, rows, j, cols, work, of_rows);
     for (Index r = 0; r < rows; r += kRows) {
         Index row_terms = 0;
-        std::fill(work.far_rows.count.begin(), work.far_rows.count.end(), Index{0});
         const auto grow = [](AlignedVector& sums, Index width, Index at, Index& from, Index to) {
             if (to <= from) return;
             std::fill_n(sums.begin() + at + from * width, (to - from) * width, 0.0);
@@ -105,7 +111,7 @@ void PairTiles::tile(Index i, Index rows, Index j, Index cols, double* q, Index 
         };
         for (Index c = 0; c < cols; c += kWidth) {
             Block block;
-            const Index terms = open(block, i, r, j, c, rows, cols, q, step, work, of_cols != nullptr);
+            const Index terms = open(block, i, r, j, c, rows, cols, work);
             double *row_sums = nullptr, *col_sums = nullptr;
             if (of_rows) {
                 grow(work.row_sums, kRows * kPack, 0, row_terms, terms);
@@ -123,24 +129,40 @@ void PairTiles::tile(Index i, Index rows, Index j, Index cols, double* q, Index 
         }
         const Index lines = std::min(kRows, rows - r);
         if (of_rows) close_rows(i + r, lines, row_terms, work.row_sums.data(), *of_rows);
-        if (kernel_) far_lines(i + r, lines, j, work.far_rows, weights_.data() + j, q + r * step, step, work, of_rows);
     }
+    close_far(i, j, work, of_rows, of_cols);
     if (!of_cols) return;
     for (Index c = 0; c < cols; c += kWidth)
         close_columns(j + c, work.col_terms[to_size(c / kWidth)], work.col_sums.data() + c * most_, *of_cols);
-    if (kernel_) far_lines(j, cols, i, work.far_cols, weights_.data() + i, nullptr, 0, work, of_cols);
+}
+
+/// K00, K20 and (in place of q) K11 of homogeneous neurons.
+void PairTiles::homogeneous_row(Index i, Index j, Index n, double* q, double* k00, double* k20,
+                                bool gradient) const {
+    const AngleForm& form = *angles_;
+    const double R1 = first_.R[to_size(i)];
+    const Pack inverse_R1 = pack(first_.inverse_R[to_size(i)]);
+    for (Index c = 0; c < n; c += kPack) {
+        const Pack R2 = simd::load(&second_.R[to_size(j + c)]), inner = simd::load(q + c);
+        const Correlation at(inner, inverse_R1, simd::load(&second_.inverse_R[to_size(j + c)]));
+        const Pack angle = kPi - acos(at.rho);
+        simd::store(k00 + c, form.linear * inner + (form.kinked * R1) * R2 * (at.s + angle * at.rho));
+        if (!gradient) continue;
+        simd::store(k20 + c, form.kinked * R2 * at.s);
+        simd::store(q + c, form.linear + form.kinked * angle);
+    }
 }
 
 /// Homogeneous neurons: nothing but closed forms.
-void PairTiles::closed_rows(Index i, Index rows, Index j, Index cols, double* q, Index step, Buffers& work,
-                            PairSums* to) const {
+void PairTiles::closed_rows(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* to) const {
+    const Index step = work.step;
+    double* const q = work.q.data();
     const Index padded = (cols + kPack - 1) / kPack * kPack;
     const bool gradient = want_ == Want::gradient;
     for (Index r = 0; r < rows; ++r) {
         double* const line = q + r * step;
         double* const k00 = want_ == Want::matrix ? line : work.k00.data();
-        kernel_->row(i + r, {nullptr, j}, padded, line,
-                     {k00, work.k10.data(), work.k20.data(), gradient ? line : nullptr});
+        homogeneous_row(i + r, j, padded, line, k00, work.k20.data(), gradient);
         if (!to) continue;
         const auto sum = [&](const double* of) {
             Pack total{};
@@ -153,10 +175,12 @@ void PairTiles::closed_rows(Index i, Index rows, Index j, Index cols, double* q,
     }
 }
 
-/// Correlations of a block; pairs that the series is not for get power 0 and are listed. Returns the terms that
-/// the others need.
-Index PairTiles::open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols, const double* q,
-                      Index step, Buffers& work, bool both) const {
+/// Correlations of a block; pairs that the series is not for get power 0 and are listed. Returns the terms
+/// that the others need.
+Index PairTiles::open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols,
+                      Buffers& work) const {
+    const Index step = work.step;
+    const double* const q = work.q.data();
     const Terms& terms = *terms_;
     const Pack reach = pack(terms.reach()), zero{};
     Pack largest{};
@@ -180,7 +204,8 @@ Index PairTiles::open(Block& block, Index i, Index r, Index j, Index c, Index ro
     if (kernel_ && needed > 2 * Terms::kLevels[0]) {
         double least = static_cast<double>(needed);
         std::size_t best = Terms::kLevels.size();
-        for (std::size_t level = 0; level < Terms::kLevels.size() && Terms::kLevels[level] < needed; ++level) {
+        for (std::size_t level = 0; level < Terms::kLevels.size() && Terms::kLevels[level] < needed;
+             ++level) {
             Mask above{};
             for (auto& row : block.rho)
                 for (const Pack& rho : row) above -= abs(rho) > pack(terms.reach_of(level));
@@ -206,17 +231,17 @@ Index PairTiles::open(Block& block, Index i, Index r, Index j, Index c, Index ro
     for (Index row = 0; row < std::min(kRows, rows - r); ++row)
         for (Index l = 0; l < std::min(kWidth, cols - c); ++l) {
             if (block.power[row][l / kPack][l % kPack] != 0) continue;
-            const double value = q[(r + row) * step + c + l];
-            work.far_rows.add(row, c + l, value);
-            if (both) work.far_cols.add(c + l, r + row, value);
+            work.far.add(i + r + row, j + c + l, q[(r + row) * step + c + l]);
         }
     return needed;
 }
 
-void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* row_sums, double* col_sums) const {
+void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* row_sums,
+                          double* col_sums) const {
     const auto run = [&](auto product, auto of_rows, auto of_cols) {
         const bool matrix = want_ == Want::matrix;
-        const double *x = matrix ? one_->means(i) : one_->slopes(i), *y = matrix ? two_->means(j) : two_->slopes(j);
+        const double *x = matrix ? one_->means(i) : one_->slopes(i),
+                     *y = matrix ? two_->means(j) : two_->slopes(j);
         const double *mean1 = one_->means(i), *mean2 = two_->means(j);
         Pack rho[kRows][kPacks], power[kRows][kPacks], sum[kRows][kPacks] = {};
         for (Index r = 0; r < kRows; ++r)
@@ -235,7 +260,8 @@ void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* r
 #pragma GCC unroll 4
             for (Index r = 0; r < kRows; ++r) {
                 if (product)
-                    for (int v = 0; v < kPacks; ++v) sum[r][v] += x[k * kWidth + r] * (power[r][v] * right[v]);
+                    for (int v = 0; v < kPacks; ++v)
+                        sum[r][v] += x[k * kWidth + r] * (power[r][v] * right[v]);
                 if (of_rows) {
                     double* const to = row_sums + (k * kRows + r) * kPack;
                     simd::store(to, simd::load(to) + power[r][0] * mean[0] + power[r][1] * mean[1]);
@@ -299,37 +325,37 @@ void PairTiles::close_columns(Index j, Index terms, const double* sums, PairSums
     }
 }
 
-void PairTiles::far_lines(Index i, Index lines, Index j, FarPairs& far, const double* weights, double* q,
-                          Index step, Buffers& work, PairSums* to) const {
-    for (Index line = 0; line < lines; ++line) {
-        const Index count = far.count[to_size(line)], padded = (count + kPack - 1) / kPack * kPack;
-        if (count == 0) continue;
-        Index* const at = &far.at[to_size(line * far.width)];
-        double* const inner = &far.q[to_size(line * far.width)];
-        for (Index n = count; n < padded; ++n) {
-            at[n] = at[0];
-            inner[n] = inner[0];
-        }
-        const bool gradient = want_ == Want::gradient;
-        std::vector<Index>& list = work.list;
-        for (Index n = 0; n < padded; ++n) list[to_size(n)] = j + at[n];
-        kernel_->row(i + line, {list.data(), 0}, padded, inner,
-                     {work.k00.data(), work.k10.data(), work.k20.data(), gradient ? work.k11.data() : nullptr});
-        double k00 = 0, k10 = 0, k20 = 0;
-        for (Index n = 0; n < count; ++n) {
-            const std::size_t from = to_size(n);
-            k00 += weights[at[n]] * work.k00[from];
-            if (gradient) {
-                k10 += weights[at[n]] * work.k10[from];
-                k20 += weights[at[n]] * work.k20[from];
+void PairTiles::close_far(Index i, Index j, Buffers& work, PairSums* of_rows, PairSums* of_cols) const {
+    FarPairs& far = work.far;
+    const bool gradient = want_ == Want::gradient;
+    const Moments out{work.k00.data(), work.k10.data(), work.k20.data(),
+                      gradient ? work.k11.data() : nullptr};
+    for (Index first = 0; first < far.count; first += kChunk) {
+        const Index last = std::min(first + kChunk, far.count);
+        const Index padded = (last - first + kPack - 1) / kPack * kPack;
+        for (Index n = last; n < first + padded; ++n) far.set(n, first);
+        const Index *one = far.i.data() + first, *two = far.j.data() + first;
+        const double* const q = far.q.data() + first;
+        const auto add_up = [&](const Index* to, const Index* from, PairSums& sums) {
+            for (Index n = 0; n < last - first; ++n) {
+                const std::size_t at = to_size(to[n]);
+                const double weight = weights_[to_size(from[n])];
+                sums.k00[at] += weight * out.k00[n];
+                if (!gradient) continue;
+                sums.k10[at] += weight * out.k10[n];
+                sums.k20[at] += weight * out.k20[n];
             }
-            if (q && want_ != Want::value)
-                q[line * step + at[n]] = gradient ? work.k11[from] : work.k00[from];
+        };
+        kernel_->pairs(padded, one, two, q, out);
+        if (of_rows) add_up(one, two, *of_rows);
+        if (of_cols) {
+            if (gradient) kernel_->pairs(padded, two, one, q, out);  // K11 is the same
+            add_up(two, one, *of_cols);
         }
-        if (!to) continue;
-        to->k00[to_size(i + line)] += k00;
-        to->k10[to_size(i + line)] += k10;
-        to->k20[to_size(i + line)] += k20;
+        if (want_ == Want::value) continue;
+        const double* const product = gradient ? out.k11 : out.k00;
+        for (Index n = 0; n < last - first; ++n)
+            work.q[to_size((one[n] - i) * work.step + two[n] - j)] = product[n];
     }
 }
 
