@@ -7,17 +7,17 @@
 #include "mfcore/gaussian.hpp"
 
 namespace mfcore {
-namespace {
-
-double root(Index k) { return std::sqrt(static_cast<double>(k)); }
-
-}  // namespace
-
 Coefficients::Coefficients(const Side& side, Index terms, const double* weights, int threads)
     : terms_(terms),
       slopes_(to_size(side.padded * (terms + 1))),
       means_(to_size(side.padded * (terms + 1))),
-      T_(to_size(side.padded)) {
+      T_(to_size(side.padded)),
+      roots_(to_size(terms + 1)),
+      inverse_roots_(to_size(terms + 1)) {
+    for (Index k = 1; k <= terms; ++k) {
+        roots_[to_size(k)] = std::sqrt(static_cast<double>(k));
+        inverse_roots_[to_size(k)] = 1 / roots_[to_size(k)];
+    }
     const bool kinked = side.sigma->is_piecewise();
     const Index work = side.n * terms * (kinked ? 1 : 20);
     for_blocks(side.padded, kWidth, threads_for(work, threads), [&](Index, Index begin, Index end) {
@@ -35,7 +35,7 @@ Coefficients::Coefficients(const Side& side, Index terms, const double* weights,
             const Pack R = weight * simd::load(&side.R[to_size(begin + v)]);
             simd::store(c + v, weight * simd::load(&T_[to_size(begin + v)]));
             for (Index k = 1; k < terms; ++k)
-                simd::store(c + k * kWidth + v, R * simd::load(s + (k - 1) * kWidth + v) * (1 / root(k)));
+                simd::store(c + k * kWidth + v, R * simd::load(s + (k - 1) * kWidth + v) * inverse_root(k));
         }
     });
 }
@@ -55,7 +55,7 @@ void Coefficients::piecewise_block(const Side& side, Index j) {
         slope += jump * at.normal.tail;
         Pack h = jump * at.normal.density, before{};
         for (Index k = 1; k <= terms_; ++k) {
-            const double scale = 1 / root(k);  // h_k = (tau h_{k-1} - sqrt(k-1) h_{k-2})/sqrt k
+            const double scale = inverse_root(k);  // h_k = (tau h_{k-1} - sqrt(k-1) h_{k-2})/sqrt k
             simd::store(s + k * kWidth, simd::load(s + k * kWidth) + scale * h);
             const Pack next = scale * at.h * h - (scale * root(k - 1)) * before;
             before = h;
@@ -75,8 +75,8 @@ void Coefficients::smooth_neuron(const Side& side, Index j) {
     for (Index k = 0; k <= terms_; ++k) s[k * kWidth] = row[to_size(k)];
 }
 
-Terms::Terms(Index most, bool all, double far_cost)
-    : most_(most), far_cost_(far_cost), log_left_out_(std::log(kLeftOut)) {
+Terms::Terms(Index most, bool all, double left_out, double far_cost)
+    : most_(most), all_(all), far_cost_(far_cost), log_left_out_(std::log(left_out)) {
     const auto reach = [&](Index terms) { return std::exp(log_left_out_ / static_cast<double>(terms)); };
     reach_ = all ? 2.0 : reach(most);
     for (std::size_t level = 0; level < kLevels.size(); ++level) reach_of_[level] = reach(kLevels[level]);

@@ -24,7 +24,9 @@ public:
     Index terms() const { return terms_; }
     const double* slopes(Index j) const { return slopes_.data() + place(j); }  ///< k <= terms
     const double* means(Index j) const { return means_.data() + place(j); }    ///< k < terms, weighted
-    double T(Index j) const { return T_[to_size(j)]; }                         ///< c_0 without its weight
+    double root(Index k) const { return roots_[to_size(k)]; }                  ///< sqrt(k), k <= terms
+    double inverse_root(Index k) const { return inverse_roots_[to_size(k)]; }
+    double T(Index j) const { return T_[to_size(j)]; }  ///< c_0 without its weight
     const double* T() const { return T_.data(); }
 
 private:
@@ -34,23 +36,28 @@ private:
 
     Index terms_;
     AlignedVector slopes_, means_, T_;
+    std::vector<double> roots_, inverse_roots_;
 };
 
-/// How many terms pairs of correlation rho need. The terms left out are, relative to the sizes of the two
-/// neurons, at most kLeftOut: by Cauchy-Schwarz |rho|^K |s1||s2| with the mean-square sizes of sigma, sigma'
-/// and R sigma''; and for kinks, whose sigma'' has no size, by Cramer's bound |h_k(t)| f(t) <= 0.44
-/// exp(-t^2/4): then |s_k| <= S/sqrt(k), S = 0.44 sum |jump|, and the tails are below |rho|^K S
-/// S'/((K-1)(1-|rho|)).
+/// How many terms pairs of correlation rho need: K with |rho|^K <= left_out. What is missed then is small
+/// relative to the sizes of the two neurons:
+/// - smooth sigma: by Cauchy-Schwarz at most |rho|^K times the product of two of the mean-square sizes of
+/// sigma,
+///   sigma' and R sigma'': 4e-15 of these;
+/// - kinks, whose sigma'' has no size: |h_k(t)| f(t) <= 0.44 e^{-t^2/4} (Cramer) gives |s_k| <= S/sqrt(k), S
+/// =
+///   0.44 sum |jump|, and tails below |rho|^K S S'/((K-1)(1-|rho|)): 1e-13 leaves 3e-15 of the jumps.
 class Terms {
 public:
-    static constexpr double kLeftOut = 4e-15;
+    static constexpr double kSmooth = 4e-15, kKinked = 1e-13;
 
     /// Of these many terms at most; `all`: the series ends with them. `far_cost`: what one pair costs beyond
     /// the series, in terms of one block of pairs.
-    Terms(Index most, bool all, double far_cost);
+    Terms(Index most, bool all, double left_out, double far_cost);
 
     double reach() const { return reach_; }  ///< pairs with larger |rho| are not for the series
     Index needed(double rho) const {
+        if (all_) return most_;
         if (!(rho > 1e-8)) return std::min<Index>(2, most_);  // NaN too
         return std::min(most_, 1 + static_cast<Index>(log_left_out_ / std::log(std::min(rho, 0.99))));
     }
@@ -61,6 +68,7 @@ public:
 
 private:
     Index most_;
+    bool all_;
     double far_cost_, log_left_out_, reach_;
     std::array<double, kLevels.size()> reach_of_;
 };

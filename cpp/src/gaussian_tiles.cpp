@@ -19,18 +19,17 @@ using Mask = simd::IntVec<double>;
 constexpr Index kWidth = Coefficients::kWidth;
 constexpr Index kRows = simd::kBytes == 64 ? 4 : 2;  // as many rows as registers hold
 constexpr int kPacks = 2;
+constexpr Index kInfinite = Index{1} << 30;
 constexpr Index kMostKinked = 192, kMostSmooth = 128;  // terms: more cost as much as a closed form
 constexpr Index kChunk = 256;                          // far pairs at a time
 constexpr double kTermCost = 2.0 * kRows;              // nanoseconds, roughly, of one term of a block
 
-double root(Index k) { return std::sqrt(static_cast<double>(k)); }
-
-/// Degree of a polynomial activation, a large number for the others.
+/// Degree of a polynomial activation, kInfinite for the others.
 Index degree(const Activation& s) {
     if (s.kind == Kind::linear) return 1;
     if (s.kind == Kind::polynomial || s.kind == Kind::hermite)
         return std::max<Index>(0, static_cast<Index>(s.coefficients.size()) - 1);
-    return Index{1} << 30;
+    return kInfinite;
 }
 
 PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficients& one,
@@ -60,14 +59,14 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
         return;
     }
     const Index last = std::min(degree(*first.sigma), degree(*second.sigma)) + 1;
-    const Index most = first.sigma->is_piecewise() ? kMostKinked : kMostSmooth;
-    const bool finite = last <= most;
-    most_ = std::min(last, most);
+    const bool kinked = first.sigma->is_piecewise(), finite = last < kInfinite;
+    most_ = finite ? last : (kinked ? kMostKinked : kMostSmooth);
     two_ = std::make_unique<Coefficients>(second, most_, weights, threads);
     if (&first != &second) own_one_ = std::make_unique<Coefficients>(first, most_, nullptr, threads);
     one_ = own_one_ ? own_one_.get() : two_.get();
     if (!finite) kernel_ = closed_form(first, second, *one_, *two_);
-    terms_ = std::make_unique<Terms>(most_, finite, finite ? 0 : far_cost());
+    terms_ = std::make_unique<Terms>(most_, finite, kinked ? Terms::kKinked : Terms::kSmooth,
+                                     finite ? 0 : far_cost());
 }
 
 PairTiles::~PairTiles() = default;
@@ -243,6 +242,7 @@ void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* r
         const double *x = matrix ? one_->means(i) : one_->slopes(i),
                      *y = matrix ? two_->means(j) : two_->slopes(j);
         const double *mean1 = one_->means(i), *mean2 = two_->means(j);
+        double *const row = row_sums, *const col = col_sums;
         Pack rho[kRows][kPacks], power[kRows][kPacks], sum[kRows][kPacks] = {};
         for (Index r = 0; r < kRows; ++r)
             for (int v = 0; v < kPacks; ++v) {
@@ -255,7 +255,7 @@ void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* r
             for (int v = 0; v < kPacks; ++v) {
                 if (product) right[v] = simd::load(y + k * kWidth + v * kPack);
                 if (of_rows) mean[v] = simd::load(mean2 + k * kWidth + v * kPack);
-                if (of_cols) down[v] = simd::load(col_sums + k * kWidth + v * kPack);
+                if (of_cols) down[v] = simd::load(col + k * kWidth + v * kPack);
             }
 #pragma GCC unroll 4
             for (Index r = 0; r < kRows; ++r) {
@@ -263,7 +263,7 @@ void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* r
                     for (int v = 0; v < kPacks; ++v)
                         sum[r][v] += x[k * kWidth + r] * (power[r][v] * right[v]);
                 if (of_rows) {
-                    double* const to = row_sums + (k * kRows + r) * kPack;
+                    double* const to = row + (k * kRows + r) * kPack;
                     simd::store(to, simd::load(to) + power[r][0] * mean[0] + power[r][1] * mean[1]);
                 }
                 if (of_cols)
@@ -271,7 +271,7 @@ void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* r
                 for (int v = 0; v < kPacks; ++v) power[r][v] *= rho[r][v];
             }
             if (of_cols)
-                for (int v = 0; v < kPacks; ++v) simd::store(col_sums + k * kWidth + v * kPack, down[v]);
+                for (int v = 0; v < kPacks; ++v) simd::store(col + k * kWidth + v * kPack, down[v]);
         }
         for (Index r = 0; r < kRows; ++r)
             for (int v = 0; v < kPacks; ++v) block.product[r][v] = sum[r][v];
@@ -290,11 +290,11 @@ void PairTiles::close_rows(Index i, Index count, Index terms, const double* sums
         double c = one_->T(i + r);
         for (Index k = 0; k < terms; ++k) {
             const Pack moment = simd::load(sums + (k * kRows + r) * kPack);
-            const double by_degree = root(k + 1);
+            const double slope = s[k * kWidth];
             k00 += c * moment;
-            k10 += s[k * kWidth] * moment;
-            k20 += by_degree * s[(k + 1) * kWidth] * moment;
-            c = R * s[k * kWidth] / by_degree;
+            k10 += slope * moment;
+            k20 += (one_->root(k + 1) * s[(k + 1) * kWidth]) * moment;
+            c = R * slope * one_->inverse_root(k + 1);
         }
         to.k00[to_size(i + r)] += simd::sum<double>(k00);
         to.k10[to_size(i + r)] += simd::sum<double>(k10);
@@ -309,11 +309,10 @@ void PairTiles::close_columns(Index j, Index terms, const double* sums, PairSums
         Pack k00{}, k10{}, k20{}, c = simd::load(two_->T() + j + v);
         for (Index k = 0; k < terms; ++k) {
             const Pack moment = simd::load(sums + k * kWidth + v), slope = simd::load(s + k * kWidth);
-            const double by_degree = root(k + 1);
             k00 += c * moment;
             k10 += slope * moment;
-            k20 += by_degree * simd::load(s + (k + 1) * kWidth) * moment;
-            c = R * slope * (1 / by_degree);
+            k20 += two_->root(k + 1) * simd::load(s + (k + 1) * kWidth) * moment;
+            c = R * slope * two_->inverse_root(k + 1);
         }
         const auto add = [&](AlignedVector& all, Pack sum) {
             double* const at = &all[to_size(j + v)];
