@@ -66,7 +66,13 @@ public:
             const Pack joint = 4.0 * f * pair.at.k_of_h.density / pair.s;
             simd::store(out.k10 + c, std::sqrt(2.0) * inverse1 * along);
             simd::store(out.k20 + c, 2.0 * first(first_.R) / first(one_.V) * (h * along - pair.rho * joint));
-            simd::store(out.k11 + c, 2.0 * inverse1 * second(two_.inverse_root) * joint);
+            const Pack inverse2 = second(two_.inverse_root);
+            simd::store(out.k11 + c, 2.0 * inverse1 * inverse2 * joint);
+            if (!out.k01) continue;
+            const Pack along2 = second(two_.density) * (4.0 * pair.at.h_of_k.tail - 2.0);
+            simd::store(out.k01 + c, std::sqrt(2.0) * inverse2 * along2);
+            simd::store(out.k02 + c, 2.0 * second(second_.R) / second(two_.V) *
+                                         (second(two_.level) * along2 - pair.rho * joint));
         }
     }
     double cost() const override { return 80; }
@@ -110,13 +116,22 @@ private:
         const Pack p1 = -H1 * p, p2 = -H2 * p;
         const Pack p11 = (H1 * H1 - B * inverse_det) * p, p22 = (H2 * H2 - A * inverse_det) * p;
         const Pack p12 = (H1 * H2 + q * inverse_det) * p;
-        const Pack L111 = -(L1 + m1 * L11 + q * p1) / A;
-        const Pack L1111 = -(2.0 * L11 + m1 * L111 + q * p11) / A;
-        const Pack d2_l1 = m2 * L1 + q * L11 + q22 * p;  // D2 L1, and D2 L below
-        simd::store(out.k10 + c, m2 * L + q * L1 + q22 * L2 + of_l * L1 + of1 * L11 + of2 * p + of11 * L111 +
-                                     of12 * p1 + of22 * p2);
-        simd::store(out.k20 + c, i(first_.R) * (2.0 * d2_l1 + of_l * L11 + of1 * L111 + of2 * p1 +
-                                                of11 * L1111 + of12 * p11 + of22 * p12));
+        // K10 and K20/R1 of the neuron with variance A, everything else mirrored for the other.
+        const auto one_sided = [&](Pack mean1, Pack mean2, Pack V1, Pack V2, Pack l1, Pack l2, Pack l11,
+                                   Pack by1, Pack by2, Pack p_1, Pack p_2, Pack p_11, double* k10,
+                                   double* k20, Pack R1) {
+            const Pack r11 = V1 - 1.0, r22 = V2 - 1.0, pure1 = r11 * q, pure2 = q * r22;
+            const Pack l111 = -(l1 + mean1 * l11 + q * p_1) / V1;
+            const Pack l1111 = -(2.0 * l11 + mean1 * l111 + q * p_11) / V1;
+            const Pack d2_l1 = mean2 * l1 + q * l11 + r22 * p;  // D2 L1, and D2 L below
+            simd::store(k10 + c, mean2 * L + q * l1 + r22 * l2 + of_l * l1 + by1 * l11 + by2 * p +
+                                     pure1 * l111 + of12 * p_1 + pure2 * p_2);
+            simd::store(k20 + c, R1 * (2.0 * d2_l1 + of_l * l11 + by1 * l111 + by2 * p_1 + pure1 * l1111 +
+                                       of12 * p_11 + pure2 * p12));
+        };
+        one_sided(m1, m2, A, B, L1, L2, L11, of1, of2, p1, p2, p11, out.k10, out.k20, i(first_.R));
+        if (out.k01)
+            one_sided(m2, m1, B, A, L2, L1, L22, of2, of1, p2, p1, p22, out.k01, out.k02, j(second_.R));
         simd::store(out.k11 + c, L + m2 * L2 + m1 * L1 + 2.0 * q * p + q22 * L22 + q11 * L11 + of_l * p +
                                      of1 * p1 + of2 * p2 + of11 * p11 + of12 * p12 + of22 * p22);
     }

@@ -46,9 +46,10 @@ struct Level {
 };
 
 /// Of a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
-/// a distribution).
+/// a distribution); K01 and K02 are K10 and K20 with the two neurons swapped.
 struct Moments {
     double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
+    double *k01, *k02;              ///< k01 null: neither is wanted
 };
 
 /// Neurons of a list, one per lane: entries of an array over neurons.

@@ -54,6 +54,7 @@ struct Knots {
 ///   E (g1-t1)_+ (g2-t2)_+    = (q + A1 A2) L - A2 R1 f(h) Q(k') - A1 R2 f(k) Q(h') + R1 R2 s f(h) f(k')
 ///   E 1{g1 > t1} (g2-t2)_+   = R2 [f(k) Q(h') + rho f(h) Q(k')] - A2 L
 ///   E [(g2-t2)_+ | g1 = t1]  = R2 s f(k') - (A2 - R2 rho h) Q(k')
+/// and the last two with the neurons swapped.
 class Piecewise final : public PairKernel {
 public:
     Piecewise(const Side& first, const Side& second)
@@ -70,9 +71,17 @@ private:
         const Pack R1 = one(first_.R), P1 = one(knots1_.P), T1 = one(knots1_.T);
         const Pack R2 = two(second_.R), P2 = two(knots2_.P), T2 = two(knots2_.T);
         const Correlation at(q, one(first_.inverse_R), two(second_.inverse_R));
-        const Pack drift = R2 * at.rho;  // E[g2 | u] = m2 + drift u
+        const Pack drift = R2 * at.rho, drift1 = R1 * at.rho;  // E[g2 | u] = m2 + drift u
         Pack k00 = T1 * T2 + q * P1 * P2, k11 = P1 * P2;
         Pack k10 = P1 * T2 + s2.left_slope * drift * one(knots1_.D), k20{};
+        Pack k01 = P2 * T1 + s1.left_slope * drift1 * two(knots2_.D), k02{};
+        for (Index b = 0; b < knots2_.count && out.k01; ++b) {
+            const auto knot2 = [&](const std::vector<double>& of) {
+                return two(of.data() + b * knots2_.padded);
+            };
+            k02 += (s2.jumps[to_size(b)] * knot2(knots2_.f)) *
+                   (one(knots1_.affine) + s1.left_slope * drift1 * knot2(knots2_.h));
+        }
         for (Index a = 0; a < knots1_.count; ++a) {
             const auto knot1 = [&](const std::vector<double>& of) {
                 return one(of.data() + a * knots1_.padded);
@@ -88,12 +97,14 @@ private:
                 };
                 const double jump2 = s2.jumps[to_size(b)], jumps = jump1 * jump2;
                 const Pack A2 = knot2(knots2_.A), Q2 = knot2(knots2_.Q), f2 = knot2(knots2_.f);
-                const Pack B2 = knot2(knots2_.B);
-                const Quadrant l = quadrant(h, Q1, f1, knot2(knots2_.h), Q2, f2, at.rho, at.s);
+                const Pack B2 = knot2(knots2_.B), k = knot2(knots2_.h);
+                const Quadrant l = quadrant(h, Q1, f1, k, Q2, f2, at.rho, at.s);
                 const Pack fQ = f1 * l.k_of_h.tail, Qf = f2 * l.h_of_k.tail;
                 k00 += jumps * ((q + A1 * A2) * l.tail - R1 * A2 * fQ - A1 * R2 * Qf +
                                 R1 * R2 * at.s * f1 * l.k_of_h.density - B1 * B2 - q * Q1 * Q2);
                 k10 += jumps * (R2 * Qf + drift * fQ - A2 * l.tail - Q1 * B2);
+                k01 += jumps * (R1 * fQ + drift1 * Qf - A1 * l.tail - Q2 * B1);
+                k02 += (jumps * f2) * (R1 * at.s * l.h_of_k.density - (A1 - drift1 * k) * l.h_of_k.tail);
                 k11 += jumps * (l.tail - Q1 * Q2);
                 on_knot += jump2 * (R2 * at.s * l.k_of_h.density - (A2 - drift * h) * l.k_of_h.tail);
             }
@@ -104,6 +115,9 @@ private:
         simd::store(out.k10 + c, k10);
         simd::store(out.k20 + c, k20);
         simd::store(out.k11 + c, k11);
+        if (!out.k01) return;
+        simd::store(out.k01 + c, k01);
+        simd::store(out.k02 + c, k02);
     }
 
     const Side &first_, &second_;

@@ -189,6 +189,10 @@ public:
                 out.k10[l] = sums.k10;
                 out.k20[l] = first_.R[to_size(i[l])] * sums.k20;
                 out.k11[l] = sums.k11;
+                if (!out.k01) continue;
+                const auto other = pair(work, j[l], i[l], at.rho[lane], at.s[lane], slopes);
+                out.k01[l] = other.k10;
+                out.k02[l] = second_.R[to_size(j[l])] * other.k20;
             }
         }
     }

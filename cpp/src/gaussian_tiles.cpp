@@ -66,16 +66,10 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
     one_ = own_one_ ? own_one_.get() : two_.get();
     if (!finite) kernel_ = closed_form(first, second, *one_, *two_);
     terms_ = std::make_unique<Terms>(most_, finite, kinked ? Terms::kKinked : Terms::kSmooth,
-                                     finite ? 0 : far_cost());
+                                     finite ? 0 : kernel_->cost() / (kPack * kTermCost));
 }
 
 PairTiles::~PairTiles() = default;
-
-/// Of one pair, in terms of a block.
-double PairTiles::far_cost() const {
-    const bool twice = !own_one_ && want_ == Want::gradient;
-    return (twice ? 2 : 1) * kernel_->cost() / (kPack * kTermCost);
-}
 
 double PairTiles::cost() const {
     if (angles_) return 2;
@@ -92,6 +86,8 @@ PairTiles::Buffers::Buffers(const PairTiles& tiles, Index rows, Index cols, bool
       k10(k00),
       k20(k00),
       k11(k00),
+      k01(k00),
+      k02(k00),
       step(cols) {}
 
 void PairTiles::tile(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* of_rows,
@@ -327,30 +323,31 @@ void PairTiles::close_columns(Index j, Index terms, const double* sums, PairSums
 void PairTiles::close_far(Index i, Index j, Buffers& work, PairSums* of_rows, PairSums* of_cols) const {
     FarPairs& far = work.far;
     const bool gradient = want_ == Want::gradient;
-    const Moments out{work.k00.data(), work.k10.data(), work.k20.data(),
-                      gradient ? work.k11.data() : nullptr};
+    const Moments out{work.k00.data(),
+                      work.k10.data(),
+                      work.k20.data(),
+                      gradient ? work.k11.data() : nullptr,
+                      gradient && of_cols ? work.k01.data() : nullptr,
+                      work.k02.data()};
     for (Index first = 0; first < far.count; first += kChunk) {
         const Index last = std::min(first + kChunk, far.count);
         const Index padded = (last - first + kPack - 1) / kPack * kPack;
         for (Index n = last; n < first + padded; ++n) far.set(n, first);
         const Index *one = far.i.data() + first, *two = far.j.data() + first;
-        const double* const q = far.q.data() + first;
-        const auto add_up = [&](const Index* to, const Index* from, PairSums& sums) {
+        const auto add_up = [&](const Index* to, const Index* from, const double* k10, const double* k20,
+                                PairSums& sums) {
             for (Index n = 0; n < last - first; ++n) {
                 const std::size_t at = to_size(to[n]);
                 const double weight = weights_[to_size(from[n])];
                 sums.k00[at] += weight * out.k00[n];
                 if (!gradient) continue;
-                sums.k10[at] += weight * out.k10[n];
-                sums.k20[at] += weight * out.k20[n];
+                sums.k10[at] += weight * k10[n];
+                sums.k20[at] += weight * k20[n];
             }
         };
-        kernel_->pairs(padded, one, two, q, out);
-        if (of_rows) add_up(one, two, *of_rows);
-        if (of_cols) {
-            if (gradient) kernel_->pairs(padded, two, one, q, out);  // K11 is the same
-            add_up(two, one, *of_cols);
-        }
+        kernel_->pairs(padded, one, two, far.q.data() + first, out);
+        if (of_rows) add_up(one, two, out.k10, out.k20, *of_rows);
+        if (of_cols) add_up(two, one, out.k01, out.k02, *of_cols);
         if (want_ == Want::value) continue;
         const double* const product = gradient ? out.k11 : out.k00;
         for (Index n = 0; n < last - first; ++n)

@@ -49,7 +49,7 @@ public:
         AlignedVector row_sums, col_sums;
         std::vector<Index> col_terms;
         FarPairs far;
-        std::vector<double> k00, k10, k20, k11;  // of a chunk of the far pairs, or a row
+        std::vector<double> k00, k10, k20, k11, k01, k02;  // of a chunk of the far pairs, or a row
         Index step;
         Buffers(const PairTiles& tiles, Index rows, Index cols, bool both);
     };
@@ -66,7 +66,6 @@ public:
 private:
     struct Block;
 
-    double far_cost() const;
     Index open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols, Buffers& work) const;
     void homogeneous_row(Index i, Index j, Index n, double* q, double* k00, double* k20, bool gradient) const;
     void closed_rows(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* to) const;
