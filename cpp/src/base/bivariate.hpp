@@ -12,7 +12,11 @@ namespace mfcore::special {
 /// e^y int_0^1 t^{2m} e^{-y t^2} dt: K_20 is a polynomial to what ff leaves to see (1e-16), and K_{m-1} = y
 /// K_m + c_m adds positive numbers. Beyond y = 38 ff < 1e-34. For q > h swap: T(h, q/h) = (tail(h) +
 /// tail(q))/2 - tail(h) tail(q) - T(q, h/q).
-inline Pack owen(Pack h, Pack q, Pack tail_h, Pack tail_q, Pack ff) {
+/// Two at a time, whose chains of operations hide each other's latency.
+struct Owen {
+    Pack h, q, tail_h, tail_q, ff;
+};
+inline void owen(const Owen (&of)[2], Pack (&T)[2]) {
     static constexpr double kLast[] = {
         0.024390243902617938,   0.0011344299379443036,   5.041920747094121e-05, 2.1451884302347975e-06,
         8.800549791116866e-08,  3.1068557800791624e-09,  2.72999152544197e-10,  -3.431842783306036e-11,
@@ -45,16 +49,28 @@ inline Pack owen(Pack h, Pack q, Pack tail_h, Pack tail_q, Pack ff) {
         2.594320602914047e-14,  -3.4609632202752836e-15, 5.324998929871681e-16, -9.681906139115253e-17,
         2.1515362824094273e-17, -6.147246760891714e-18,  2.458898707464192e-18, -1.6392658050116828e-18,
         3.2785316100238506e-18};
-    const Pack big = max(h, q), small = min(h, q);
-    const Pack a = small / max(big, pack(1e-300));
-    const Pack z = a * a, y = min(0.5 * small * small, pack(38.0));
-    Pack term = horner(kLast, y), sum = kSum[0] * term;
-    for (int m = 0; m < 20; ++m) {
-        term = y * term + kStep[m];
-        sum = z * sum + kSum[m + 1] * term;
+    Pack a[2], z[2], y[2], term[2], sum[2];
+    for (int i = 0; i < 2; ++i) {
+        const Pack small = min(of[i].h, of[i].q);
+        a[i] = small / max(max(of[i].h, of[i].q), pack(1e-300));
+        z[i] = a[i] * a[i];
+        y[i] = min(0.5 * small * small, pack(38.0));
+        term[i] = pack(kLast[14]);
     }
-    const Pack inner = a * ff * sum;
-    return select(q > h, 0.5 * (tail_h + tail_q) - tail_h * tail_q - inner, inner);
+    for (int m = 13; m >= 0; --m)
+        for (int i = 0; i < 2; ++i) term[i] = y[i] * term[i] + kLast[m];
+    for (int i = 0; i < 2; ++i) sum[i] = kSum[0] * term[i];
+#pragma GCC unroll 4
+    for (int m = 0; m < 20; ++m)
+        for (int i = 0; i < 2; ++i) {
+            term[i] = y[i] * term[i] + kStep[m];
+            sum[i] = z[i] * sum[i] + kSum[m + 1] * term[i];
+        }
+    for (int i = 0; i < 2; ++i) {
+        const Owen& x = of[i];
+        const Pack inner = a[i] * x.ff * sum[i];
+        T[i] = select(x.q > x.h, 0.5 * (x.tail_h + x.tail_q) - x.tail_h * x.tail_q - inner, inner);
+    }
 }
 
 /// (u, v) standard normal with correlation rho, s = sqrt(1 - rho^2), at the levels (h, k), |h|, |k| <= kFar.
@@ -82,13 +98,13 @@ inline Quadrant quadrant(Pack h, Pack tail_h, Pack f_h, Pack k, Pack tail_k, Pac
     at.h_of_k = normal(q_k);
     // T is even in h, odd in its slope; upper tails at |h| from those at h.
     const auto upper = [&](Pack x, Pack tail) { return select(x < zero, 1.0 - tail, tail); };
-    const auto odd = [&](Pack x, Pack q, Pack tail_x, Pack tail_q, Pack ff) {
-        const Pack t = owen(abs(x), abs(q), upper(x, tail_x), upper(q, tail_q), ff);
-        return select((x < zero) ^ (q < zero), -t, t);
-    };
+    Pack T[2];
+    owen({{abs(h), abs(q_h), upper(h, tail_h), upper(q_h, at.k_of_h.tail), f_h * at.k_of_h.density},
+          {abs(k), abs(q_k), upper(k, tail_k), upper(q_k, at.h_of_k.tail), f_k * at.h_of_k.density}},
+         T);
+    const auto odd = [&](Pack x, Pack q, Pack t) { return select((x < zero) ^ (q < zero), -t, t); };
     const Pack opposite = select((h < zero) ^ (k < zero), pack(0.5), zero);
-    at.tail = 0.5 * (tail_h + tail_k) - odd(h, q_h, tail_h, at.k_of_h.tail, f_h * at.k_of_h.density) -
-              odd(k, q_k, tail_k, at.h_of_k.tail, f_k * at.h_of_k.density) - opposite;
+    at.tail = 0.5 * (tail_h + tail_k) - odd(h, q_h, T[0]) - odd(k, q_k, T[1]) - opposite;
     return at;
 }
 
