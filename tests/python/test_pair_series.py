@@ -1,4 +1,4 @@
-"""Pairs by Mehler's series and by closed forms: every correlation, every size, pairs of neurons among themselves."""
+"""Pairs by Mehler's series and by closed forms: every correlation, every size, neurons among themselves."""
 
 import math
 
@@ -35,7 +35,7 @@ def activate(sigma, z):
 def reference(name, theta, other):
     """U and ∇_θ U of rows [a, b, w1, w2] in the plane: over u = ⟨w, x⟩/|w| by panels, across in closed form.
 
-    g' given u is normal with mean b' + p u and deviation r, so E[σ(g')|u] = T(b' + p u, r) and E[z σ(g')|u] = r T_m.
+    g' given u is normal with mean m = b' + p u and deviation r: E[σ(g')|u] = T(m, r), E[z σ(g')|u] = r T_m.
     """
     sigma = EACH[name]
     (a1, b1, *w1), (a2, b2, *w2) = theta, other
