@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "base/tiles.hpp"
 #include "gaussian_pairs.hpp"
 
@@ -71,5 +72,17 @@ private:
     Index d_, stride_;
     std::vector<double> tiles_, rows_;
 };
+
+/// Call body(i, j) once for every pair i <= j of blocks. In each round every block has one partner: tasks of
+/// a round write to different blocks, and sums are in the order of the rounds, for any number of threads.
+template <class Body>
+void for_block_pairs(Index blocks, int threads, Body&& body) {
+    for (Index round = 0; round < blocks; ++round) {
+        const auto partner = [&](Index i) { return (round - i + blocks) % blocks; };
+        for_tasks(blocks, threads, [&](Index i) {
+            if (i <= partner(i)) body(i, partner(i));
+        });
+    }
+}
 
 }  // namespace mfcore

@@ -36,16 +36,15 @@ struct Widened {
 struct WidePair {
     Pack rho, s;
     Quadrant at;
-    WidePair(const Side& first, const Side& second, const Widened& one, const Widened& two, double e, Index i,
-             Index j, Pack q) {
-        const std::size_t a = to_size(i), b = to_size(j);
-        const Pack inverse = one.inverse_root[a] * simd::load(&two.inverse_root[b]);
-        const Correlation inner(q, first.inverse_R[a], simd::load(&second.inverse_R[b]));
-        const Pack both = (e * first.R[a]) * simd::load(&second.R[b]) * inner.s;
+    WidePair(const Side& first, const Side& second, const Widened& one, const Widened& two, double e,
+             Chosen i, Chosen j, Pack q) {
+        const Pack inverse = i(one.inverse_root) * j(two.inverse_root);
+        const Correlation inner(q, i(first.inverse_R), j(second.inverse_R));
+        const Pack both = e * i(first.R) * j(second.R) * inner.s;
         rho = e * q * inverse;
-        s = sqrt((one.V[a] + simd::load(&two.V[b]) - 1.0 + both * both)) * inverse;
-        at = quadrant(pack(one.level[a]), pack(one.tail[a]), simd::load(&two.level[b]),
-                      simd::load(&two.tail[b]), rho, s);
+        s = sqrt((i(one.V) + j(two.V) - 1.0 + both * both)) * inverse;
+        at = quadrant(i(one.level), i(one.tail), i(one.density), j(two.level), j(two.tail), j(two.density),
+                      rho, s);
     }
 };
 
@@ -56,21 +55,27 @@ public:
     ErfPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 2), two_(second, 2) {}
 
-    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
-        const std::size_t a = to_size(i);
-        const double inverse1 = one_.inverse_root[a], h = one_.level[a], f = one_.density[a];
+    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
         for (Index c = 0; c < n; c += kPack) {
-            const WidePair pair(first_, second_, one_, two_, 2, i, j + c, simd::load(q + c));
-            const Pack tail2 = simd::load(&two_.tail[to_size(j + c)]);
-            simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (one_.tail[a] + tail2) + 1.0);
+            const Chosen first{i + c}, second{j + c};
+            const WidePair pair(first_, second_, one_, two_, 2, first, second, simd::load(q + c));
+            simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (first(one_.tail) + second(two_.tail)) + 1.0);
             if (!out.k11) continue;
+            const Pack inverse1 = first(one_.inverse_root), h = first(one_.level), f = first(one_.density);
             const Pack along = f * (4.0 * pair.at.k_of_h.tail - 2.0);
             const Pack joint = 4.0 * f * pair.at.k_of_h.density / pair.s;
             simd::store(out.k10 + c, std::sqrt(2.0) * inverse1 * along);
-            simd::store(out.k20 + c, (2 * first_.R[a] / one_.V[a]) * (h * along - pair.rho * joint));
-            simd::store(out.k11 + c, 2.0 * inverse1 * simd::load(&two_.inverse_root[to_size(j + c)]) * joint);
+            simd::store(out.k20 + c, 2.0 * first(first_.R) / first(one_.V) * (h * along - pair.rho * joint));
+            const Pack inverse2 = second(two_.inverse_root);
+            simd::store(out.k11 + c, 2.0 * inverse1 * inverse2 * joint);
+            if (!out.k01) continue;
+            const Pack along2 = second(two_.density) * (4.0 * pair.at.h_of_k.tail - 2.0);
+            simd::store(out.k01 + c, std::sqrt(2.0) * inverse2 * along2);
+            simd::store(out.k02 + c, 2.0 * second(second_.R) / second(two_.V) *
+                                         (second(two_.level) * along2 - pair.rho * joint));
         }
     }
+    double cost() const override { return 80; }
 
 private:
     const Side &first_, &second_;
@@ -85,21 +90,21 @@ public:
     GeluPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 1), two_(second, 1) {}
 
-    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
-        for (Index c = 0; c < n; c += kPack) pack_of(i, j + c, simd::load(q + c), c, out);
+    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+        for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
+    double cost() const override { return 110; }
 
 private:
-    void pack_of(Index i, Index j, Pack q, Index c, Moments out) const {
-        const std::size_t a = to_size(i), b = to_size(j);
+    void pack_of(Chosen i, Chosen j, Pack q, Index c, Moments out) const {
         const WidePair pair(first_, second_, one_, two_, 1, i, j, q);
-        const Pack m1 = pack(first_.m[a]), m2 = simd::load(&second_.m[b]);
-        const Pack A = pack(one_.V[a]), B = simd::load(&two_.V[b]), q11 = A - 1.0, q22 = B - 1.0;
-        const Pack inverse1 = pack(one_.inverse_root[a]), inverse2 = simd::load(&two_.inverse_root[b]);
+        const Pack m1 = i(first_.m), m2 = j(second_.m);
+        const Pack A = i(one_.V), B = j(two_.V), q11 = A - 1.0, q22 = B - 1.0;
+        const Pack inverse1 = i(one_.inverse_root), inverse2 = j(two_.inverse_root);
         const Pack L = pair.at.tail;
-        const Pack L1 = one_.density[a] * pair.at.k_of_h.tail * inverse1;
-        const Pack L2 = simd::load(&two_.density[b]) * pair.at.h_of_k.tail * inverse2;
-        const Pack p = one_.density[a] * pair.at.k_of_h.density * inverse1 * inverse2 / pair.s;
+        const Pack L1 = i(one_.density) * pair.at.k_of_h.tail * inverse1;
+        const Pack L2 = j(two_.density) * pair.at.h_of_k.tail * inverse2;
+        const Pack p = i(one_.density) * pair.at.k_of_h.density * inverse1 * inverse2 / pair.s;
         const Pack L11 = -(m1 * L1 + q * p) / A, L22 = -(m2 * L2 + q * p) / B;
         const Pack of_l = m1 * m2 + q, of1 = m1 * q + m2 * q11, of2 = m1 * q22 + m2 * q;
         const Pack of11 = q11 * q, of12 = q11 * q22 + q * q, of22 = q * q22;
@@ -111,13 +116,22 @@ private:
         const Pack p1 = -H1 * p, p2 = -H2 * p;
         const Pack p11 = (H1 * H1 - B * inverse_det) * p, p22 = (H2 * H2 - A * inverse_det) * p;
         const Pack p12 = (H1 * H2 + q * inverse_det) * p;
-        const Pack L111 = -(L1 + m1 * L11 + q * p1) / A;
-        const Pack L1111 = -(2.0 * L11 + m1 * L111 + q * p11) / A;
-        const Pack d2_l1 = m2 * L1 + q * L11 + q22 * p;  // D2 L1, and D2 L below
-        simd::store(out.k10 + c, m2 * L + q * L1 + q22 * L2 + of_l * L1 + of1 * L11 + of2 * p + of11 * L111 +
-                                     of12 * p1 + of22 * p2);
-        simd::store(out.k20 + c, first_.R[a] * (2.0 * d2_l1 + of_l * L11 + of1 * L111 + of2 * p1 +
-                                                of11 * L1111 + of12 * p11 + of22 * p12));
+        // K10 and K20/R1 of the neuron with variance A, everything else mirrored for the other.
+        const auto one_sided = [&](Pack mean1, Pack mean2, Pack V1, Pack V2, Pack l1, Pack l2, Pack l11,
+                                   Pack by1, Pack by2, Pack p_1, Pack p_2, Pack p_11, double* k10,
+                                   double* k20, Pack R1) {
+            const Pack r11 = V1 - 1.0, r22 = V2 - 1.0, pure1 = r11 * q, pure2 = q * r22;
+            const Pack l111 = -(l1 + mean1 * l11 + q * p_1) / V1;
+            const Pack l1111 = -(2.0 * l11 + mean1 * l111 + q * p_11) / V1;
+            const Pack d2_l1 = mean2 * l1 + q * l11 + r22 * p;  // D2 L1, and D2 L below
+            simd::store(k10 + c, mean2 * L + q * l1 + r22 * l2 + of_l * l1 + by1 * l11 + by2 * p +
+                                     pure1 * l111 + of12 * p_1 + pure2 * p_2);
+            simd::store(k20 + c, R1 * (2.0 * d2_l1 + of_l * l11 + by1 * l111 + by2 * p_1 + pure1 * l1111 +
+                                       of12 * p_11 + pure2 * p12));
+        };
+        one_sided(m1, m2, A, B, L1, L2, L11, of1, of2, p1, p2, p11, out.k10, out.k20, i(first_.R));
+        if (out.k01)
+            one_sided(m2, m1, B, A, L2, L1, L22, of2, of1, p2, p1, p22, out.k01, out.k02, j(second_.R));
         simd::store(out.k11 + c, L + m2 * L2 + m1 * L1 + 2.0 * q * p + q22 * L22 + q11 * L11 + of_l * p +
                                      of1 * p1 + of2 * p2 + of11 * p11 + of12 * p12 + of22 * p22);
     }

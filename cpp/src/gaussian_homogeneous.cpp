@@ -1,7 +1,6 @@
-// Pairs of neurons without bias and with no kink but at 0: rectifiers, leaky ones, lines.
+// Pairs of neurons without bias and with no kink but at 0 (rectifiers, leaky ones, lines) among themselves.
 #include <algorithm>
 
-#include "base/parallel.hpp"
 #include "gaussian_columns.hpp"
 #include "gaussian_pairs.hpp"
 
@@ -9,30 +8,6 @@ namespace mfcore {
 namespace {
 
 using namespace special;
-
-class Homogeneous final : public PairKernel {
-public:
-    Homogeneous(const Side& first, const Side& second)
-        : first_(first), second_(second), form_(*first.sigma, *second.sigma) {}
-
-    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
-        const double R1 = first_.R[to_size(i)], inverse_R1 = first_.inverse_R[to_size(i)];
-        for (Index c = 0; c < n; c += kPack) {
-            const Pack R2 = simd::load(&second_.R[to_size(j + c)]), qc = simd::load(q + c);
-            const Correlation at(qc, inverse_R1, simd::load(&second_.inverse_R[to_size(j + c)]));
-            const Pack angle = kPi - acos(at.rho);
-            simd::store(out.k00 + c, form_.linear * qc + (form_.kinked * R1) * R2 * (at.s + angle * at.rho));
-            if (!out.k11) continue;
-            simd::store(out.k10 + c, Pack{});  // there is no bias
-            simd::store(out.k20 + c, form_.kinked * R2 * at.s);
-            simd::store(out.k11 + c, form_.linear + form_.kinked * angle);
-        }
-    }
-
-private:
-    const Side &first_, &second_;
-    AngleForm form_;
-};
 
 /// Sums over the pairs of neurons of one side, every pair visited once: with c_j = weights_j a_j
 ///   spread_i = sum_j c_j R_j S_ij,     pull_i = sum_j c_j P_ij w_j.
@@ -49,16 +24,9 @@ public:
         for (Index j = 0; j < side.n; ++j) cR_[to_size(j)] = c_[to_size(j)] * side.R[to_size(j)];
     }
 
-    /// In each round every block of neurons has one partner: tasks of a round write to different blocks, and
-    /// sums are in the order of the rounds, for any number of threads.
     void add_up(int threads) {
         const Index blocks = (side_.n + kBlock - 1) / kBlock;
-        for (Index round = 0; round < blocks; ++round) {
-            const auto partner = [&](Index i) { return (round - i + blocks) % blocks; };
-            for_tasks(blocks, threads, [&](Index i) {
-                if (i <= partner(i)) block_pair(i * kBlock, partner(i) * kBlock);
-            });
-        }
+        for_block_pairs(blocks, threads, [&](Index i, Index j) { block_pair(i * kBlock, j * kBlock); });
     }
 
     double spread(Index i) const { return spread_[to_size(i)]; }
@@ -91,7 +59,8 @@ private:
         Pack sum{};
         for (Index c = 0; c < cols; c += kPack) {
             const auto at = to_size(j + c);
-            const Correlation pair(simd::load(q + c), inverse_R, simd::load(&side_.inverse_R[at]));
+            const Correlation pair(simd::load(q + c), special::pack(inverse_R),
+                                   simd::load(&side_.inverse_R[at]));
             sum += simd::load(&cR_[at]) * pair.s;
             simd::store(&spread_[at], simd::load(&spread_[at]) + (form_.kinked * other) * pair.s);
             simd::store(q + c, form_.linear + form_.kinked * (kPi - acos(pair.rho)));
@@ -115,27 +84,22 @@ AngleForm::AngleForm(const Activation& first, const Activation& second) {
     kinked = jump(first) * jump(second) * kInv2Pi;
 }
 
-PairKernelPtr homogeneous_kernel(const Side& first, const Side& second) {
-    return std::make_unique<Homogeneous>(first, second);
-}
-
 // value_i/a_i = R_i spread_i + <w_i, pull_i>, because q_ij = <w_i, w_j>; d/dw = a (spread w/R + pull).
 void own_homogeneous_potential(const Network& network, const Side& side, const double* weights, double* value,
-                               Mat grad, int threads) {
+                               Mat* grad, int threads) {
     OwnPairs pairs(side, weights);
     const Index work = side.n * side.n * (2 + side.d / 8) * 2 / 3;
     pairs.add_up(threads_for(work, threads));
     for (Index i = 0; i < side.n; ++i) {
         const double a = side.a[to_size(i)], along = pairs.spread(i) * side.inverse_R[to_size(i)];
         const double *w = side.w.data() + i * side.d, *pull = pairs.pull(i);
-        double* out = grad.row(i);
         double sum = pairs.spread(i) * side.R[to_size(i)];
-        for (Index k = 0; k < side.d; ++k) {
-            sum += w[k] * pull[k];
-            out[network.w_at() + k] = a * (along * w[k] + pull[k]);
-        }
-        if (network.has_a()) out[0] = sum;
+        for (Index k = 0; k < side.d; ++k) sum += w[k] * pull[k];
         if (value) value[i] = a * sum;
+        if (!grad) continue;
+        double* out = grad->row(i);
+        if (network.has_a()) out[0] = sum;
+        for (Index k = 0; k < side.d; ++k) out[network.w_at() + k] = a * (along * w[k] + pull[k]);
     }
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/special.hpp"
+#include "base/bivariate.hpp"
 #include "mfcore/network.hpp"
 
 namespace mfcore {
@@ -29,31 +29,59 @@ inline bool is_homogeneous(const Side& side) {
 }
 
 /// The potential that homogeneous neurons create for each other, and its gradient: pair_potential() with half
-/// its pairs.
+/// its pairs. Null outputs are skipped.
 void own_homogeneous_potential(const Network& network, const Side& side, const double* weights, double* value,
-                               Mat grad, int threads);
+                               Mat* grad, int threads);
 
-/// Rows of K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as a
-/// distribution).
-struct Moments {
-    double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
+/// One knot of a piecewise linear neuron: gap = t - m, h = gap/R (at R = 0: +-kFar, or 0 on the knot, the
+/// mean of both sides), density and tail of u there, mean = E(g - t)_+.
+struct Level {
+    Pack h;
+    special::Normal normal;
+    Pack mean;
+    Level(Pack gap, Pack R)
+        : h(special::clamp(gap / special::max(R, special::pack(1e-300)), special::kFar)),
+          normal(special::normal(h)),
+          mean(R * normal.density - gap * normal.tail) {}
 };
 
+/// Of a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
+/// a distribution); K01 and K02 are K10 and K20 with the two neurons swapped.
+struct Moments {
+    double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
+    double *k01, *k02;              ///< k01 null: neither is wanted
+};
+
+/// Neurons of a list, one per lane: entries of an array over neurons.
+struct Chosen {
+    const Index* neuron;
+    Pack operator()(const double* of) const {
+        Pack x;
+        for (Index l = 0; l < kPack; ++l) x[l] = of[neuron[l]];
+        return x;
+    }
+    Pack operator()(const std::vector<double>& of) const { return (*this)(of.data()); }
+};
+
+/// Closed forms of single pairs.
 class PairKernel {
 public:
     virtual ~PairKernel() = default;
-    /// Neuron i of the first side against neurons j .. j + n - 1 of the second, n and j multiples of kPack;
-    /// q = <w_i, w_j>, contiguous.
-    virtual void row(Index i, Index j, Index n, const double* q, Moments out) const = 0;
+    /// Neurons i[c] of the first side against j[c] of the second, c < n, a multiple of kPack; q[c] their
+    /// inner product.
+    virtual void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const = 0;
+    /// Nanoseconds for kPack pairs, roughly.
+    virtual double cost() const = 0;
 };
 
+class Coefficients;
 using PairKernelPtr = std::unique_ptr<const PairKernel>;
-PairKernelPtr homogeneous_kernel(const Side& first, const Side& second);  ///< kinks at 0 only, no bias
 PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
 PairKernelPtr erf_kernel(const Side& first, const Side& second);
 PairKernelPtr gelu_kernel(const Side& first, const Side& second);
-PairKernelPtr series_kernel(const Side& first, const Side& second);  ///< one of the two is a polynomial
-PairKernelPtr quadrature_kernel(const Side& first, const Side& second);
+/// Keeps references to the coefficients.
+PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coefficients& one,
+                                const Coefficients& two);
 
 /// Pairs of homogeneous neurons in the angle form of math.md section 5: U = R1 R2 S + q P with
 /// S = kinked sin(theta), P = linear + kinked (pi - theta).
@@ -67,7 +95,7 @@ struct AngleForm {
 /// and s.
 struct Correlation {
     Pack rho, s;
-    Correlation(Pack q, double inverse_R1, Pack inverse_R2) {
+    Correlation(Pack q, Pack inverse_R1, Pack inverse_R2) {
         using namespace special;
         rho = max(min(q * inverse_R1 * inverse_R2, pack(1.0)), pack(-1.0));
         s = sqrt((1.0 - rho) * (1.0 + rho));

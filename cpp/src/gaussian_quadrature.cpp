@@ -15,7 +15,6 @@ constexpr double kDigits =
     38;  // e^-38, because the third-order poles of sigma'' multiply errors by up to 10^4
 constexpr double kReach = 7.8;                // P(|G| > 7.8) = 6e-15
 constexpr Index kChunk = 512;                 // inner values in flight
-constexpr Index kTerms = 128;                 // of Mehler's series
 constexpr Index kMostNodes = Index{1} << 28;  // of one pair, about a second: beyond, the answer is NaN
 constexpr double kSeriesError = 1e-12;
 
@@ -127,6 +126,7 @@ private:
 /// square: the series of a pair misses at most |rho|^kTerms times the product of the two bounds
 /// (Cauchy-Schwarz).
 std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatures) {
+    const Index terms = of.terms();
     std::vector<double> bound(to_size(side.padded), 0.0);
     Nodes nodes;
     Jet jet;
@@ -145,12 +145,13 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
             curvature += w * second * second;
         }
         const double size = value + slope + curvature;
-        for (Index k = 0; k < kTerms; ++k) {
-            const auto at = to_size(k * of.padded + j);
-            const double next = of.s[at + to_size(of.padded)];
-            value -= of.c[at] * of.c[at];
-            slope -= of.s[at] * of.s[at];
-            curvature -= static_cast<double>(k + 1) * next * next;
+        const double* s = of.slopes(j);
+        value -= of.T(j) * of.T(j);
+        for (Index k = 0; k < terms; ++k, s += Coefficients::kWidth) {
+            const double next = s[Coefficients::kWidth], by_degree = static_cast<double>(k + 1);
+            if (k + 1 < terms) value -= R * R * s[0] * s[0] / by_degree;
+            slope -= s[0] * s[0];
+            curvature -= by_degree * next * next;
         }
         // Differences below the rounding of the squares prove no more than that; no nodes prove nothing.
         if (nodes.size() == 0) {
@@ -163,53 +164,79 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
     return bound;
 }
 
+/// Pairs too close for Terms: still by the series where the coefficients prove that it suffices.
 class Quadrature final : public PairKernel {
 public:
-    Quadrature(const Side& first, const Side& second)
+    Quadrature(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)
         : first_(first),
           second_(second),
-          one_(first, kTerms + 1),
-          two_(second, kTerms + 1),
-          tail1_(tails(first, one_, true)),
-          tail2_(tails(second, two_, false)) {}
+          one_(one),
+          two_(two),
+          tail1_(tails(first, one, true)),
+          tail2_(tails(second, two, false)) {}
 
-    void row(Index i, Index j, Index n, const double* q, Moments out) const override {
-        const std::size_t a = to_size(i);
-        const Neuron one{*first_.sigma, first_.m[a], first_.R[a]};
+    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
         const bool slopes = out.k11 != nullptr;
         Workspace work;
         for (Index c = 0; c < n; c += kPack) {
-            const Correlation at(simd::load(q + c), first_.inverse_R[a],
-                                 simd::load(&second_.inverse_R[to_size(j + c)]));
-            MehlerSums(one_, i, two_, j + c, at.rho, kTerms, slopes).store(out, c);
+            const Chosen first{i + c}, second{j + c};
+            const Correlation at(simd::load(q + c), first(first_.inverse_R), second(second_.inverse_R));
             for (Index lane = 0; lane < kPack; ++lane) {
-                const std::size_t b = to_size(j + c + lane);
-                const double missed =
-                    std::pow(std::abs(at.rho[lane]), double{kTerms}) * tail1_[a] * tail2_[b];
-                if (missed <= kSeriesError) continue;
-                const Neuron two{*second_.sigma, second_.m[b], second_.R[b]};
-                const bool swapped = two.R > one.R;
-                const auto sums = work.integrate(swapped ? two : one, swapped ? one : two, at.rho[lane],
-                                                 at.s[lane], swapped, slopes);
-                out.k00[c + lane] = sums.k00;
+                const Index l = c + lane;
+                const auto sums = pair(work, i[l], j[l], at.rho[lane], at.s[lane], slopes);
+                out.k00[l] = sums.k00;
                 if (!slopes) continue;
-                out.k10[c + lane] = sums.k10;
-                out.k20[c + lane] = one.R * sums.k20;
-                out.k11[c + lane] = sums.k11;
+                out.k10[l] = sums.k10;
+                out.k20[l] = first_.R[to_size(i[l])] * sums.k20;
+                out.k11[l] = sums.k11;
+                if (!out.k01) continue;
+                const auto other = pair(work, j[l], i[l], at.rho[lane], at.s[lane], slopes);
+                out.k01[l] = other.k10;
+                out.k02[l] = second_.R[to_size(j[l])] * other.k20;
             }
         }
     }
+    double cost() const override { return 1e5; }
 
 private:
+    Workspace::Sums pair(Workspace& work, Index i, Index j, double rho, double s, bool slopes) const {
+        const double missed = std::pow(std::abs(rho), static_cast<double>(one_.terms()));
+        if (missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError) return series(i, j, rho);
+        const Neuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)]};
+        const Neuron two{*second_.sigma, second_.m[to_size(j)], second_.R[to_size(j)]};
+        const bool swapped = two.R > one.R;
+        return work.integrate(swapped ? two : one, swapped ? one : two, rho, s, swapped, slopes);
+    }
+    Workspace::Sums series(Index i, Index j, double rho) const {
+        constexpr Index kStep = Coefficients::kWidth;
+        const double *s1 = one_.slopes(i), *s2 = two_.slopes(j);
+        const double R1 = first_.R[to_size(i)], inverse_R1 = first_.inverse_R[to_size(i)];
+        const double R2 = second_.R[to_size(j)];
+        Workspace::Sums sums;
+        double c1 = one_.T(i), c2 = two_.T(j), power = 1;
+        for (Index k = 0; k < one_.terms(); ++k, s1 += kStep, s2 += kStep) {
+            const double root = std::sqrt(static_cast<double>(k + 1));
+            sums.k00 += power * c1 * c2;
+            sums.k10 += power * s1[0] * c2;
+            sums.k20 += power * root * inverse_R1 * s1[kStep] * c2;
+            sums.k11 += power * s1[0] * s2[0];
+            c1 = R1 * s1[0] / root;
+            c2 = R2 * s2[0] / root;
+            power *= rho;
+        }
+        return sums;
+    }
+
     const Side &first_, &second_;
-    Coefficients one_, two_;
+    const Coefficients &one_, &two_;
     std::vector<double> tail1_, tail2_;
 };
 
 }  // namespace
 
-PairKernelPtr quadrature_kernel(const Side& first, const Side& second) {
-    return std::make_unique<Quadrature>(first, second);
+PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coefficients& one,
+                                const Coefficients& two) {
+    return std::make_unique<Quadrature>(first, second, one, two);
 }
 
 }  // namespace mfcore

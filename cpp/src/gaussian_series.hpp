@@ -1,46 +1,76 @@
 #pragma once
-// Mehler's series E s1(g1) s2(g2) = sum_k rho^k c_k c'_k, c_k = E[sigma(m + R u) h_k(u)].
+// Mehler's series E s1(g1) s2(g2) = sum_k rho^k c_k c'_k with c_k = E[sigma(m + R u) h_k(u)]; every other
+// moment of a pair is such a series in the slope coefficients s_k = E[sigma'(m + R u) h_k(u)] and the c_k:
+//   E[s1' s2] = sum rho^k s_k c'_k,  R1 E[s1'' s2] = sum rho^k sqrt(k+1) s_{k+1} c'_k,
+//   E[s1' s2'] = sum rho^k s_k s'_k,  because c_{k+1} = R s_k/sqrt(k+1) and R E[sigma'' h_k] = sqrt(k+1)
+//   s_{k+1}.
+#include <array>
 #include <cmath>
-#include <vector>
 
 #include "gaussian_pairs.hpp"
+#include "mfcore/aligned.hpp"
 
 namespace mfcore {
 
-/// c_k and the slope coefficients s_k = E[sigma'(m + R u) h_k(u)], c_{k+1} = R s_k/sqrt(k+1), of every neuron
-/// of a side: [k * padded + j], k < count. R E[sigma'' h_k] = sqrt(k+1) s_{k+1}.
-struct Coefficients {
-    Index count, padded;
-    std::vector<double> c, s;
-    Coefficients(const Side& side, Index count);
+/// The coefficients of every neuron of a side, in blocks of kWidth neurons: entry k of a neuron is at
+/// slopes(j)[k * kWidth] and means(j)[k * kWidth].
+class Coefficients {
+public:
+    static constexpr Index kWidth = 2 * kPack;
+
+    /// `weights`: factors of the means c_k, one for every neuron of the side; null for 1.
+    Coefficients(const Side& side, Index terms, const double* weights, int threads);
+
+    Index terms() const { return terms_; }
+    const double* slopes(Index j) const { return slopes_.data() + place(j); }  ///< k <= terms
+    const double* means(Index j) const { return means_.data() + place(j); }    ///< k < terms, weighted
+    double root(Index k) const { return roots_[to_size(k)]; }                  ///< sqrt(k), k <= terms
+    double inverse_root(Index k) const { return inverse_roots_[to_size(k)]; }
+    double T(Index j) const { return T_[to_size(j)]; }  ///< c_0 without its weight
+    const double* T() const { return T_.data(); }
+
+private:
+    Index place(Index j) const { return j / kWidth * (terms_ + 1) * kWidth + j % kWidth; }
+    void piecewise_block(const Side& side, Index j);
+    void smooth_neuron(const Side& side, Index j);
+
+    Index terms_;
+    AlignedVector slopes_, means_, T_;
+    std::vector<double> roots_, inverse_roots_;
 };
 
-/// The terms k < terms of neuron i against neurons j .. j + kPack - 1 (terms < count).
-struct MehlerSums {
-    Pack k00{}, k10{}, k20{}, k11{};
+/// How many terms pairs of correlation rho need: K with |rho|^K <= left_out. What is missed then is small
+/// relative to the sizes of the two neurons:
+/// - smooth sigma: by Cauchy-Schwarz at most |rho|^K times the product of two of the mean-square sizes of
+/// sigma,
+///   sigma' and R sigma'': 4e-15 of these;
+/// - kinks, whose sigma'' has no size: |h_k(t)| f(t) <= 0.44 e^{-t^2/4} (Cramer) gives |s_k| <= S/sqrt(k), S
+/// =
+///   0.44 sum |jump|, and tails below |rho|^K S S'/((K-1)(1-|rho|)): 1e-13 leaves 3e-15 of the jumps.
+class Terms {
+public:
+    static constexpr double kSmooth = 4e-15, kKinked = 1e-13;
 
-    MehlerSums(const Coefficients& one, Index i, const Coefficients& two, Index j, Pack rho, Index terms,
-               bool slopes) {
-        const double *c1 = one.c.data() + i, *s1 = one.s.data() + i;
-        const double *c2 = two.c.data() + j, *s2 = two.s.data() + j;
-        for (Index k = terms - 1; k >= 0; --k) {  // Horner in rho
-            const Index at1 = k * one.padded, at2 = k * two.padded;
-            const Pack c = simd::load(c2 + at2);
-            k00 = k00 * rho + c1[at1] * c;
-            if (!slopes) continue;
-            const double curvature = std::sqrt(static_cast<double>(k + 1)) * s1[at1 + one.padded];
-            k10 = k10 * rho + s1[at1] * c;
-            k20 = k20 * rho + curvature * c;
-            k11 = k11 * rho + s1[at1] * simd::load(s2 + at2);
-        }
+    /// Of these many terms at most; `all`: the series ends with them. `far_cost`: what one pair costs beyond
+    /// the series, in terms of one block of pairs.
+    Terms(Index most, bool all, double left_out, double far_cost);
+
+    double reach() const { return reach_; }  ///< pairs with larger |rho| are not for the series
+    Index needed(double rho) const {
+        if (all_) return most_;
+        if (!(rho > 1e-8)) return std::min<Index>(2, most_);  // NaN too
+        return std::min(most_, 1 + static_cast<Index>(log_left_out_ / std::log(std::min(rho, 0.99))));
     }
-    void store(Moments out, Index at) const {
-        simd::store(out.k00 + at, k00);
-        if (!out.k11) return;
-        simd::store(out.k10 + at, k10);
-        simd::store(out.k20 + at, k20);
-        simd::store(out.k11 + at, k11);
-    }
+    /// Levels at which it may be cheaper to leave some pairs of a block to their closed form.
+    static constexpr std::array<Index, 10> kLevels = {10, 14, 20, 28, 40, 56, 80, 112, 160, 220};
+    double reach_of(std::size_t level) const { return reach_of_[level]; }
+    double far_cost() const { return far_cost_; }
+
+private:
+    Index most_;
+    bool all_;
+    double far_cost_, log_left_out_, reach_;
+    std::array<double, kLevels.size()> reach_of_;
 };
 
 }  // namespace mfcore

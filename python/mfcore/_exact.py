@@ -90,7 +90,7 @@ class GaussianExact:
         at = self._w_at
         for part in self._parts:
             seen = self._seen(part, theta)
-            others = seen if points is theta else self._seen(part, points)  # the core halves such pairs
+            others = seen if points is theta else self._seen(part, points)
             pull = self._correlation(part, seen, True)[1]
             push = _core.pair_potential(self._network._core, seen, others, weights, True, self._threads)[1]
             grad = push - pull
@@ -119,7 +119,8 @@ class GaussianExact:
     def _interaction(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         out = np.zeros(len(theta))
         for part in self._parts:
-            rows, columns = self._seen(part, theta), self._seen(part, points)
+            rows = self._seen(part, theta)
+            columns = rows if points is theta else self._seen(part, points)  # the core halves such pairs
             core, threads = self._network._core, self._threads
             out += part.weight * _core.pair_potential(core, rows, columns, weights, False, threads)[0]
         return out

@@ -38,6 +38,7 @@ inline Pack sqrt(Pack x) {
 template <int N>
 inline Pack horner(const double (&c)[N], Pack x) {
     Pack sum = pack(c[N - 1]);
+#pragma GCC unroll 32
     for (int k = N - 2; k >= 0; --k) sum = sum * x + c[k];
     return sum;
 }
