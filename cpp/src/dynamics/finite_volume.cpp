@@ -72,9 +72,10 @@ FiniteVolume::Report FiniteVolume::step(const Field& mass, const double* m, doub
 
 namespace {
 
-constexpr double kSafety = 0.9;    // of the stability bound: velocities change from step to step
-constexpr double kGrowth = 1.5;    // of the step, at most
-constexpr double kRejected = 2.0;  // times the tolerated change: the step is done again
+constexpr double kSafety = 0.9;      // of the stability bound: velocities change from step to step
+constexpr double kGrowth = 1.5;      // of the step, at most
+constexpr double kRejected = 2.0;    // times the tolerated change: the step is done again
+constexpr double kRounding = 1e-13;  // relative change of the moments that may be rounding
 
 class FiniteVolumeFlow final : public Flow {
 public:
@@ -162,12 +163,17 @@ private:
 
     /// How far the potential changes by itself in the step just tried, as a rate times the step:
     /// (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the first is
-    /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2.
+    /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2. At rest
+    /// both are rounding, and say nothing about the step.
     double stiffness(const FiniteVolume::Report& report) const {
         const double* stage = scheme_.first_stage(next_m_.data());
-        double change = 0;
-        for (std::size_t k = 0; k < m_.size(); ++k) change += (stage[k] - m_[k]) * (stage[k] - m_[k]);
-        return h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
+        double change = 0, size = 0;
+        for (std::size_t k = 0; k < m_.size(); ++k) {
+            change += (stage[k] - m_[k]) * (stage[k] - m_[k]);
+            size += m_[k] * m_[k];
+        }
+        const bool moved = change > kRounding * kRounding * size;
+        return moved && h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
     }
 
     /// Whether the step just tried was too long; then the next one is shorter.
