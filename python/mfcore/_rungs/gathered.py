@@ -1,8 +1,7 @@
-"""What is said about a density on a grid: the error of its risk, and where its mass gathers."""
+"""Where the mass of a density on a grid gathers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -13,17 +12,6 @@ from .._grid import Grid
 
 _ATOM = 0.01  # mass in two cells next to each other that may be called an atom ...
 _CONTRAST = 10.0  # ... if it is so many times what is in the cells beside them
-
-
-def extrapolated_error(apart: Sequence[float], order: int) -> float:
-    """Distance to vanishing cells, from those between all and half, and half and a quarter of the cells.
-
-    Differences that shrink by a factor f per halving leave last/(f − 1): f is measured, between 3/2 and
-    2^order. A last difference that is small by chance counts for what the one before makes it.
-    """
-    (last, before), ideal = apart, 2.0**order
-    factor = min(max(before / last, 1.5), ideal) if last > 0 else ideal
-    return max(last / (factor - 1), before / ideal)
 
 
 def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
