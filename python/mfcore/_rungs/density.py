@@ -122,6 +122,9 @@ class DensityRung:
                 if self._end == "wall":
                     self._state = state._replace(at_wall=True)
                     continue
+                if fine.flow.t == look < t and self._counts()[0] == 0:  # there is nothing to see yet
+                    self._state = state._replace(past=state.past.seen(0.0, False))
+                    continue
             # The other grids follow to where this one is, whatever happened there.
             if self._end in ("reached", "wall", "stationary"):
                 followed = state.levels.follow(deadline)
@@ -132,15 +135,14 @@ class DensityRung:
                 if not self._grow():
                     return False
                 self._end = "reached"
-            elif self._end != "reached":
+                continue
+            if self._end != "reached":
                 return False
-            else:
-                if fine.flow.t == look:
-                    # Before the first step there is nothing to be seen.
-                    error = self._of.error(state.levels) if self._counts()[0] > 0 else 0.0
-                    self._state = state._replace(past=state.past.seen(error, self._of.sharp))
-                if fine.flow.t == t:
-                    return True
+            if fine.flow.t == look:
+                error = self._of.error(state.levels) if self._counts()[0] > 0 else 0.0
+                self._state = state._replace(past=state.past.seen(error, self._of.sharp))
+            if fine.flow.t == t:
+                return True
 
     def measure(self) -> Density:
         """The masses of the cells."""

@@ -38,9 +38,10 @@ def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
 
 def _windows(mass: FloatArray, c: int, before: int, length: int) -> FloatArray:
     """Sums over `length` cells along axis c, from `before` cells before each on."""
-    pad = [(0, 0)] * mass.ndim
-    pad[c] = (before + 1, length - before)
-    total = np.cumsum(np.pad(mass, pad), axis=c)
-    n = mass.shape[c]
-    upper, lower = np.arange(length, length + n), np.arange(n)
-    return np.asarray(np.take(total, upper, axis=c) - np.take(total, lower, axis=c))
+    n, first = mass.shape[c], before + 1
+    total = np.zeros((*mass.shape[:c], n + 1 + length, *mass.shape[c + 1 :]))
+    inside = (slice(None),) * c
+    total[(*inside, slice(first, first + n))] = mass
+    total = np.cumsum(total, axis=c)
+    upper, lower = slice(length, length + n), slice(0, n)
+    return np.asarray(total[(*inside, upper)] - total[(*inside, lower)])
