@@ -24,7 +24,7 @@ _COARSER = 2  # grids for the error estimate
 # Roache's grid convergence index: safety factors where the observed order is that of the scheme to within
 # _NEAR, and where it is not and convergence is not what theory says it is.
 _SAFE, _UNSURE, _NEAR = 1.25, 3.0, 0.5
-_LEAST = 0.5  # order: convergence slower than that is not believed
+_LEAST = 1.0  # order: convergence slower than that is not believed
 
 
 class Solver(NamedTuple):
