@@ -126,7 +126,7 @@ HONEST = {
     "truncated": (isotropic(320, CLIPPED, 1.0), mf.Atoms(256), densities()),
     "noisy": (noisy(40, 0.01), mf.PDE(1600, error=False), densities()),
     "noisy, d = 320": (noisy(320, 1e-3), mf.PDE(1600, error=False), densities()),
-    "two coordinates": (multi_index(40).reduce(nodes=10), mf.Atoms(256), densities((30, 60))),
+    "two coordinates": (multi_index(40).reduce(nodes=10), mf.Atoms(100), densities((30, 60))),
     "point": (isotropic(math.inf), mf.Atoms(), densities()),
     "point, d = inf": (multi_index(math.inf), mf.Atoms(256), densities((30, 60))),
 }
