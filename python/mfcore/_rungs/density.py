@@ -17,7 +17,7 @@ from ..model import Model
 from ..reduce import ReducedModel
 from .cells import initial_grid
 from .gathered import atoms_in
-from .levels import WALL, Levels, LevelsOf, Solver
+from .levels import WALL, Discretisation, Levels, Solver
 from .particles import message_of
 from .reduced import reduced_of
 
@@ -62,16 +62,16 @@ class DensityRung:
         grid = grid.with_features()
         self._most = [n * 4 // 3 for n in grid.shape]
         self._first = tuple(float(e[-1] - e[0]) for e in grid.edges)
-        self._of = LevelsOf(self._reduced, method, self._scheme, threads)
+        self._discretisation = Discretisation(self._reduced, method, self._scheme, threads)
         if method.step is not None and self.noiseless:
             self._check_step(grid, mass, method.step)
-        self._state = _State(self._of.levels(grid, mass, 0.0, 0.0))
+        self._state = _State(self._discretisation.levels(grid, mass, 0.0, 0.0))
         self._end = "reached"
 
     @property
     def noiseless(self) -> bool:
         """Whether the scheme is one of finite volumes."""
-        return self._of.noiseless
+        return self._discretisation.noiseless
 
     @property
     def _fine(self) -> Solver:
@@ -139,8 +139,8 @@ class DensityRung:
             if self._end != "reached":
                 return False
             if fine.flow.t == look:
-                error = self._of.error(state.levels) if self._counts()[0] > 0 else 0.0
-                self._state = state._replace(past=state.past.seen(error, self._of.sharp))
+                error = self._discretisation.error(state.levels) if self._counts()[0] > 0 else 0.0
+                self._state = state._replace(past=state.past.seen(error, self._discretisation.sharp))
             if fine.flow.t == t:
                 return True
 
@@ -156,7 +156,7 @@ class DensityRung:
         are gone. From a point, whose spread may grow, all earlier ones count.
         """
         state = self._state
-        return self._fine.risk(), max(self._of.error(state.levels), *state.past.errors)
+        return self._fine.risk(), max(self._discretisation.error(state.levels), *state.past.errors)
 
     def observed(self) -> Mapping[str, float]:
         """The free energy."""
@@ -191,7 +191,7 @@ class DensityRung:
             now = self._fine.grid
             same = now.box is not None and np.array_equal(now.box, box)
             grid = Grid(self._reduced, edges, box, now.features) if same else grid.on_box(box)
-        levels = self._of.levels(grid, np.full(grid.shape, 1.0 / grid.size), 0.0, 0.0)
+        levels = self._discretisation.levels(grid, np.full(grid.shape, 1.0 / grid.size), 0.0, 0.0)
         for k, solver in enumerate((levels.fine, *levels.coarser)):
             solver.flow.restore(state[f"numbers/{k}"].tolist(), state[f"vectors/{k}"])
         at_wall, grown, steps, rejected, evaluations = (int(n) for n in state["counts"])
@@ -256,7 +256,7 @@ class DensityRung:
             masses.append(transfer(solver.mass, solver.grid, coarse))
         mass = transfer(mass, fine.grid, grid)
         self._state = self._state._replace(
-            levels=self._of.levels(grid, mass, fine.flow.t, fine.flow.step_size, masses),
+            levels=self._discretisation.levels(grid, mass, fine.flow.t, fine.flow.step_size, masses),
             at_wall=False,
             grown=self._state.grown + 1,
             before=self._counts(),

@@ -59,7 +59,7 @@ class Levels(NamedTuple):
         return "reached"
 
 
-class LevelsOf:
+class Discretisation:
     """What all grids of a run have in common: the scheme, its steps, and its order."""
 
     def __init__(self, reduced: ReducedModel, method: PDE, scheme: str, threads: int) -> None:
