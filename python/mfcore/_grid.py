@@ -163,10 +163,6 @@ class Grid:
 
     def potential(self, threads: int = 0, *, split: bool = False) -> _core.GridPotential:
         """Features at the centres, compressed; `split`: coordinates at rest are an axis of their own."""
-        return self.compressed(threads, split=split)[0]
-
-    def compressed(self, threads: int = 0, *, split: bool = False) -> tuple[_core.GridPotential, FloatArray]:
-        """The same, and the matrix (rank, Q) by which its moments are √p_q f_q at the nodes."""
         reduced, decay = self.reduced, self.decay()
         root = np.sqrt(reduced.weights)
         if self.features is not None:
@@ -181,7 +177,7 @@ class Grid:
             first, second, core, nodes = tucker(self._table() * root, self.shape[self.moving[-1]])
         shift = nodes @ (root * reduced.targets)
         floor = float(reduced.weights @ reduced.targets**2 - shift @ shift)
-        potential = _core.GridPotential(
+        return _core.GridPotential(
             np.ascontiguousarray(first),
             second=second,
             core=core,
@@ -190,7 +186,6 @@ class Grid:
             decay=decay,
             threads=threads,
         )
-        return potential, nodes
 
     def _table(self) -> FloatArray:
         """Φ_q at all centres in the order of the core, shape (cells, Q)."""

@@ -35,11 +35,15 @@ class PDE:
     Coordinates with rate 0 have a few cells around Gauss nodes of ρ₀. A coordinate that ρ₀ knows exactly
     starts in two cells, the mean kept; the scheme then spreads it over several: `mf.Atoms` has no such error.
 
-    `Trajectory.error` is Richardson's estimate from two more runs, on half and on a quarter of the cells (a
-    third of the cost): |R_h − R_2h|/(f − 1), the distance to vanishing cells if differences shrink by f per
-    halving, with f as measured but at most that of the scheme (4, upwind 2); or two thirds of what it is if
-    those at the nodes, 2p_q |f_q − y_q| |δf_q|, do not cancel. Where mass gathers in single cells, at a wall
-    or at a point, it is an order of magnitude only; ``meta["atoms"]`` lists these.
+    `Trajectory.error` is a grid convergence index (Roache) from two more runs, on half and on a quarter of
+    the cells (a third of the cost): c |R_h − R_2h|/(2^p − 1), the distance to vanishing cells if differences
+    shrink by 2^p per halving, with p as measured between 1 and the order of the scheme (1 also where mass
+    gathers in single cells, listed in ``meta["atoms"]``); c is 1.25 where the measured order is that of the
+    scheme to within ½, and 3 where it is not. As errors oscillate, the largest at the last two times of the
+    form 2^k counts as well. It is an estimate, made to be too large: over 21 models, 30 to 800 cells and
+    times from 0.01 to 1000 it is at least the true error at 98 % of points, and 5 times it at the median;
+    now and then it is a third of it, most where a quarter of the cells resolves nothing. From a
+    point, which may be unstable, the errors of all times count, and may be a hundred times too large.
 
     Args:
         cells: Of each moving coordinate, one number or one for each. Default 400, or 200×200.

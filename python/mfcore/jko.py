@@ -30,8 +30,8 @@ class JKO:
     quantile function: cells of fixed masses, the edges of which move. Masses are small at both ends, so that
     the error is of order count⁻². Coordinates of rate 0 are labels: each label has cells of its own.
 
-    A save point is at the step nearest to it. The error stated for the risk is the distance from a run with
-    steps 2τ and count/2, which takes about a quarter of the time. `Trajectory.observed` has
+    A save point is at the step nearest to it. The error stated for the risk is 5/4 of the distance from a
+    run with steps 2τ and count/2, which takes about a quarter of the time. `Trajectory.observed` has
     ``"free_energy"``, and `Trajectory.meta` the largest increase of F in a step: rounding, if positive at
     all.
 

@@ -64,8 +64,7 @@ def test_linear_networks_follow_their_exact_risk_and_free_energy_within_the_stat
         mean = limit - linalg.expm(-t * matrix) @ limit
         exact = (mean - w) @ sigma @ (mean - w) + 0.3**2
         var = 0.36 * math.exp(-t) + 0.2 / model.ridge * (1 - math.exp(-t))
-        # The error is estimated, not bounded: twice it is what a smooth problem must not exceed.
-        assert abs(risk - exact) <= 2 * error + 1e-9
+        assert abs(risk - exact) <= error + 1e-9
         want = exact / 2 + 0.25 * (mean @ mean + 2 * var) - 0.2 * (math.log(2 * math.pi * math.e * var))
         assert free == pytest.approx(want, abs=5e-3)
     assert run.error.max() < 1e-2

@@ -42,9 +42,8 @@ def test_isotropic_risks_are_those_of_converged_atoms(d, scheme):
     model = isotropic(d)
     want = atoms(model.reduce(), times, 24)  # 16 nodes give the same to 1e-7
     run = mf.solve(model, PDE(200, scheme=scheme), horizon=1.0, save_at=times)
-    # The stated error is an estimate, too small where the difference of two grids changes its sign.
-    assert (np.abs(run.risk - want) < 2 * run.error + {"muscl": 4e-4, "upwind": 2e-3}[scheme]).all()
-    assert run.error.max() < {"muscl": 2e-3, "upwind": 1e-2}[scheme]
+    assert (np.abs(run.risk - want) < run.error).all()
+    assert run.error.max() < {"muscl": 3e-3, "upwind": 1.5e-2}[scheme]
 
 
 def test_a_point_mass_at_infinite_dimension_stays_near_its_trajectory():
@@ -64,7 +63,7 @@ def test_two_radii_are_those_of_converged_atoms():
     times = np.linspace(0, 8.0, 5)
     run = mf.solve(reduced, PDE(60), horizon=8.0, save_at=times)
     assert (np.abs(run.risk - atoms(reduced, times, 8)) < run.error).all()
-    assert run.error.max() < 1e-3
+    assert run.error.max() < 2e-3
     # The potential of the compressed features is that of the features.
     assert abs(run.risk[-1] - mf.risk(reduced, run.final)) < 1e-10
     grid = Grid(reduced, run.final.edges).with_features()
@@ -102,7 +101,7 @@ def test_a_coordinate_at_rest_is_an_axis_that_nothing_crosses(law):
     reduced = with_initial(wave(rates=(1.0, 0.0)), [mf.init.Normal(0.4, 0.2), law])
     times = np.linspace(0, 2.0, 5)
     run = mf.solve(reduced, PDE(200), horizon=2.0, save_at=times, keep="all")
-    assert (np.abs(run.risk - atoms(reduced, times, 12)) < 2 * run.error + 1e-9).all()
+    assert (np.abs(run.risk - atoms(reduced, times, 12)) < run.error + 1e-9).all()
     # Masses along the axis at rest never change, and its centres are Gauss nodes of the law.
     first, last = (rho.mass.sum(axis=0) for rho in (run.kept[0.0], run.final))
     assert np.abs(first - last).max() < 1e-13

@@ -54,19 +54,16 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_densities_atoms_and_movements_agree_within_the_errors_they_state(name):
-    """The distance of two risks is at most the sum of their errors, and the errors are small.
-
-    Errors by extrapolation are those of leading order: a tenth is left for the rest.
-    """
+    """The distance of two risks is at most the sum of their errors, and the errors are small."""
     model, horizon, density, movements = MODELS[name]
     atoms = solved(model, mf.Atoms(100), horizon)
     assert atoms.error.max() < 1e-5
-    for method, last in ((density, 1e-2), (movements, 0.1)):
+    for method, last in ((density, 2e-2), (movements, 0.2)):
         if method is None:
             continue
         run = solved(model, method, horizon)
         apart = np.abs(run.risk - atoms.risk)
-        assert (apart <= 1.1 * run.error + atoms.error + 1e-12).all(), apart / run.error
+        assert (apart <= run.error + atoms.error + 1e-12).all(), apart / run.error
         assert run.error.max() < last
 
 
@@ -106,37 +103,79 @@ def test_very_wide_networks_follow_the_limit(model, horizon, neurons):
     assert slack.max() < 0.2 * limit.risk.max()  # it says something
 
 
+def noisy(d, temperature):
+    return isotropic(d, temperature=temperature, ridge=0.1)
+
+
+CLIPPED = mf.activations.piecewise_linear(knots=[0.0, 1.0], values=[0.0, 1.0])
+LONG = np.concatenate([[0.0], np.logspace(-2, 2, 25)])
+CELLS = (50, 100, 200, 400)
+
+
+def densities(cells=CELLS, **options):
+    return [mf.PDE(n, **options) for n in cells]
+
+
+# Model, what is taken for the truth, and methods; from one point to the other errors differ by a factor 10⁴.
 HONEST = {
-    "steep": (isotropic(40), mf.Atoms(4096), [mf.PDE(n) for n in (100, 200, 400, 800)]),
-    "steep, d = 320": (isotropic(320), mf.Atoms(4096), [mf.PDE(n) for n in (100, 200, 400, 800)]),
-    "smooth": (isotropic(40, mf.activations.softplus, 1.0), mf.Atoms(256), [mf.PDE(n) for n in (50, 200)]),
-    "upwind": (isotropic(40), mf.Atoms(4096), [mf.PDE(n, scheme="upwind") for n in (100, 200, 400)]),
-    "noisy": (
-        isotropic(40, temperature=0.01, ridge=0.1),
-        mf.PDE(1600, error=False),
-        [mf.PDE(n) for n in (50, 100, 200)],
-    ),
-    "atoms": (isotropic(40), mf.Atoms(4096, rtol=1e-11), [mf.Atoms(64, rtol=r) for r in (1e-4, 1e-6, 1e-8)]),
-    "point": (isotropic(math.inf), mf.Atoms(rtol=1e-11), [mf.PDE(n) for n in (100, 400)]),
-    "movements": (isotropic(40), mf.Atoms(4096), [mf.JKO(tau, count=50) for tau in (0.05, 0.025)]),
+    "steep": (isotropic(40), mf.Atoms(2048), densities()),
+    "steep, d = 320": (isotropic(320), mf.Atoms(2048), densities()),
+    "steep, upwind": (isotropic(40), mf.Atoms(2048), densities(scheme="upwind")),
+    "softplus": (isotropic(40, mf.activations.softplus, 1.0), mf.Atoms(256), densities()),
+    "ridge": (isotropic(40, mf.activations.relu, 1.0, ridge=0.2), mf.Atoms(256), densities()),
+    "truncated": (isotropic(320, CLIPPED, 1.0), mf.Atoms(256), densities()),
+    "noisy": (noisy(40, 0.01), mf.PDE(1600, error=False), densities()),
+    "noisy, d = 320": (noisy(320, 1e-3), mf.PDE(1600, error=False), densities()),
+    "two coordinates": (multi_index(40).reduce(nodes=10), mf.Atoms(100), densities((30, 60))),
+    "point": (isotropic(math.inf), mf.Atoms(), densities()),
+    "point, d = inf": (multi_index(math.inf), mf.Atoms(256), densities((30, 60))),
 }
 
 
 @pytest.mark.parametrize("name", HONEST)
-def test_stated_errors_are_those_made(name):
-    """At no save point below a third of the true error; taken together at most thirty times as large."""
+def test_errors_stated_for_densities_are_those_made_or_larger(name):
+    """At 95 of 100 save points at least the true error, at none below a third of it; not much larger."""
     model, fine, methods = HONEST[name]
-    true = solved(model, fine, 1.0)
+    true, runs = (
+        [mf.solve(model, m, horizon=LONG[-1], save_at=LONG, threads=1) for m in each]
+        for each in ([fine], methods)
+    )
+    made = np.abs([run.risk - true[0].risk for run in runs])
+    stated = np.array([run.error for run in runs])
+    assert (stated > made / 3 - 1e-9).all(), stated / made
+    assert (stated > made - 1e-9).mean() >= 0.95, stated / made
+    # From a point errors are stated that were there at any time: it may be unstable.
+    most = 200 if name.startswith("point") else 15
+    assert (stated.sum(axis=1) < most * made.sum(axis=1)).all(), stated.sum(axis=1) / made.sum(axis=1)
+
+
+OTHERS = {
+    "atoms": (mf.Atoms(4096, rtol=1e-11), [mf.Atoms(64, rtol=r) for r in (1e-4, 1e-6, 1e-8)]),
+    "movements": (mf.Atoms(4096), [mf.JKO(tau, count=50) for tau in (0.05, 0.025)]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_errors_stated_for_atoms_and_movements_are_those_made_or_larger(name):
+    fine, methods = OTHERS[name]
+    true = solved(isotropic(40), fine, 1.0, 21)
     for method in methods:
-        run = solved(model, method, 1.0)
+        run = solved(isotropic(40), method, 1.0, 21)
         made = np.abs(run.risk - true.risk)
-        assert (run.error > made / 3 - 1e-9).all(), (method, run.error / made)
-        if name != "atoms":  # theirs are far below what anyone needs, and bounds rather than estimates
-            assert run.error.sum() < 30 * made.sum(), (method, run.error.sum() / made.sum())
+        if name == "atoms":  # far below what anyone needs
+            assert (run.error > made / 3 - 1e-9).all(), (method, run.error / made)
+            continue
+        assert (run.error > made - 1e-9).all(), (method, run.error / made)
+        assert run.error.sum() < 2 * made.sum()
 
 
-def noisy(d, temperature):
-    return isotropic(d, temperature=temperature, ridge=0.1)
+def test_a_run_that_forgets_its_point_start_remembers_the_error():
+    """A point is unstable here: cells spread it, and all grids end at R = 0 where a point never comes."""
+    true = mf.solve(isotropic(math.inf), mf.Atoms(), horizon=1e3, save_at=[1e3])
+    run = mf.solve(isotropic(math.inf), mf.PDE(100), horizon=1e3, save_at=[1e3])
+    assert true.risk[0] > 1e-3
+    assert run.risk[0] < 1e-6
+    assert run.error[0] > true.risk[0]
 
 
 @pytest.mark.parametrize(("d", "temperature"), [(40, 0.01), (320, 1e-3)])

@@ -72,9 +72,10 @@ FiniteVolume::Report FiniteVolume::step(const Field& mass, const double* m, doub
 
 namespace {
 
-constexpr double kSafety = 0.9;    // of the stability bound: velocities change from step to step
-constexpr double kGrowth = 1.5;    // of the step, at most
-constexpr double kRejected = 2.0;  // times the tolerated change: the step is done again
+constexpr double kSafety = 0.9;      // of the stability bound: velocities change from step to step
+constexpr double kGrowth = 1.5;      // of the step, at most
+constexpr double kRejected = 2.0;    // times the tolerated change: the step is done again
+constexpr double kRounding = 1e-13;  // relative change of the moments that may be rounding
 
 class FiniteVolumeFlow final : public Flow {
 public:
@@ -83,8 +84,10 @@ public:
           params_(params),
           mass_(scheme_),
           next_(scheme_),
+          side_(scheme_),
           m_(scheme_.potential().rank()),
           next_m_(m_.size()),
+          side_m_(m_.size()),
           t_(params.t),
           shown_(params.t),
           h_(params.first) {
@@ -103,6 +106,7 @@ public:
             shown_ = std::max(shown_, t_);
             return end == End::reached ? End::stopped : end;
         }
+        if (t > t_ && !step_aside(t)) return End::diverged;
         shown_ = t;
         return End::reached;
     }
@@ -111,15 +115,8 @@ public:
     double t() const override { return shown_; }
     double step_size() const override { return h_; }
 
-    /// Between two steps, a step of its own from the last one: the sequence does not know where one looks.
     void get(double* y) const override {
-        const GridPotential& potential = scheme_.potential();
-        if (shown_ <= t_) {
-            potential.gather(mass_.data(), y);
-            return;
-        }
-        scheme_.step(mass_, m_.data(), shown_ - t_, next_, next_m_.data());
-        potential.gather(next_.data(), y);
+        scheme_.potential().gather((shown_ > t_ ? side_ : mass_).data(), y);
     }
 
     FlowState save() const override {
@@ -142,9 +139,21 @@ public:
             *to = static_cast<Index>(*number++);
         scheme_.potential().spread(state.vectors.data(), mass_.data());
         std::copy_n(state.vectors.data() + size(), m_.size(), m_.data());
+        if (shown_ > t_) step_aside(shown_);
     }
 
 private:
+    /// Between two steps, a step of its own from the last one: the sequence does not know where one looks.
+    /// False: to numbers that are not finite.
+    bool step_aside(double t) {
+        scheme_.step(mass_, m_.data(), t - t_, side_, side_m_.data());
+        return finite(side_m_);
+    }
+
+    static bool finite(const std::vector<double>& m) {  // the sum checks all numbers
+        return std::isfinite(std::accumulate(m.begin(), m.end(), 0.0));
+    }
+
     double bound(double outflow) const {
         const double stable = outflow > 0 ? kSafety * scheme_.courant() / outflow : INFINITY;
         return params_.step > 0 ? std::min(stable, params_.step) : stable;
@@ -162,12 +171,17 @@ private:
 
     /// How far the potential changes by itself in the step just tried, as a rate times the step:
     /// (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the first is
-    /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2.
+    /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2. At rest
+    /// both are rounding, and say nothing about the step.
     double stiffness(const FiniteVolume::Report& report) const {
         const double* stage = scheme_.first_stage(next_m_.data());
-        double change = 0;
-        for (std::size_t k = 0; k < m_.size(); ++k) change += (stage[k] - m_[k]) * (stage[k] - m_[k]);
-        return h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
+        double change = 0, size = 0;
+        for (std::size_t k = 0; k < m_.size(); ++k) {
+            change += (stage[k] - m_[k]) * (stage[k] - m_[k]);
+            size += m_[k] * m_[k];
+        }
+        const bool moved = change > kRounding * kRounding * size;
+        return moved && h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
     }
 
     /// Whether the step just tried was too long; then the next one is shorter.
@@ -185,8 +199,7 @@ private:
         while (true) {
             if (h_ < 1e-15 * t_) return End::stuck;
             const auto report = scheme_.step(mass_, m_.data(), h_, next_, next_m_.data());
-            const double sum = std::accumulate(next_m_.begin(), next_m_.end(), 0.0);  // checks all numbers
-            if (!std::isfinite(sum) || !std::isfinite(report.descent)) return End::diverged;
+            if (!finite(next_m_) || !std::isfinite(report.descent)) return End::diverged;
             if (std::sqrt(report.descent) < params_.tolerance) return End::stationary;
             if (shorter(report)) continue;
             accept(report, stiffness(report));
@@ -217,12 +230,10 @@ private:
         return sum;
     }
 
-    mutable FiniteVolume scheme_;  // its room to work, as next_
+    FiniteVolume scheme_;
     FiniteVolumeParams params_;
-    FiniteVolume::Field mass_;
-    mutable FiniteVolume::Field next_;
-    std::vector<double> m_;
-    mutable std::vector<double> next_m_;
+    FiniteVolume::Field mass_, next_, side_;  // the last one at shown_, if that is between two steps
+    std::vector<double> m_, next_m_, side_m_;
     double t_, shown_, h_;
 };
 

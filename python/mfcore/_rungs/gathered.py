@@ -1,8 +1,7 @@
-"""What is said about a density on a grid: the error of its risk, and where its mass gathers."""
+"""Where the mass of a density on a grid gathers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -13,17 +12,6 @@ from .._grid import Grid
 
 _ATOM = 0.01  # mass in two cells next to each other that may be called an atom ...
 _CONTRAST = 10.0  # ... if it is so many times what is in the cells beside them
-
-
-def extrapolated_error(apart: Sequence[float], order: int) -> float:
-    """Distance to vanishing cells, from those between all and half, and half and a quarter of the cells.
-
-    Differences that shrink by a factor f per halving leave last/(f − 1): f is measured, between 3/2 and
-    2^order. A last difference that is small by chance counts for what the one before makes it.
-    """
-    (last, before), ideal = apart, 2.0**order
-    factor = min(max(before / last, 1.5), ideal) if last > 0 else ideal
-    return max(last / (factor - 1), before / ideal)
 
 
 def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
@@ -50,9 +38,10 @@ def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
 
 def _windows(mass: FloatArray, c: int, before: int, length: int) -> FloatArray:
     """Sums over `length` cells along axis c, from `before` cells before each on."""
-    pad = [(0, 0)] * mass.ndim
-    pad[c] = (before + 1, length - before)
-    total = np.cumsum(np.pad(mass, pad), axis=c)
-    n = mass.shape[c]
-    upper, lower = np.arange(length, length + n), np.arange(n)
-    return np.asarray(np.take(total, upper, axis=c) - np.take(total, lower, axis=c))
+    n, first = mass.shape[c], before + 1
+    total = np.zeros((*mass.shape[:c], n + 1 + length, *mass.shape[c + 1 :]))
+    inside = (slice(None),) * c
+    total[(*inside, slice(first, first + n))] = mass
+    total = np.cumsum(total, axis=c)
+    upper, lower = slice(length, length + n), slice(0, n)
+    return np.asarray(total[(*inside, upper)] - total[(*inside, lower)])
