@@ -1,9 +1,11 @@
 #include "mfcore/separable.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <tuple>
 
 #include "arrays.hpp"
+#include "mfcore/factor.hpp"
 
 namespace mfcore::bindings {
 namespace {
@@ -109,6 +111,71 @@ void bind_separable(py::module_& m) {
                 return py::make_tuple(value, gradient, hessian, outside);
             },
             "coefficients"_a, "z"_a, "order"_a = 0, "threads"_a = 0);
+
+    m.def(
+        "product",
+        [](const In& a, const In& b) {
+            const ConstMat left = matrix(a, "a"), right = matrix(b, "b");
+            auto out = make({left.rows, right.cols});
+            const Mat to = writable(out);
+            {
+                py::gil_scoped_release nogil;
+                product(left, right, to);
+            }
+            return out;
+        },
+        "a"_a, "b"_a);
+    m.def(
+        "qr",
+        [](const In& a) {
+            const ConstMat given = matrix(a, "a");
+            const Index s = std::min(given.rows, given.cols);
+            auto q = make({given.rows, s}), r = make({s, given.cols});
+            const Mat to_q = writable(q), to_r = writable(r);
+            {
+                py::gil_scoped_release nogil;
+                qr(given, to_q, to_r);
+            }
+            return py::make_tuple(q, r);
+        },
+        "a"_a);
+    m.def(
+        "svd",
+        [](const In& a) {
+            const ConstMat given = matrix(a, "a");
+            const Index s = std::min(given.rows, given.cols);
+            auto left = make({given.rows, s}), sizes = make({s}), right = make({s, given.cols});
+            const Mat to_left = writable(left), to_right = writable(right);
+            double* to_sizes = sizes.mutable_data();
+            {
+                py::gil_scoped_release nogil;
+                svd(given, to_left, to_sizes, to_right);
+            }
+            return py::make_tuple(left, sizes, right);
+        },
+        "a"_a);
+    m.def(
+        "pivots",
+        [](const In& a) {
+            const ConstMat given = matrix(a, "a");
+            py::gil_scoped_release nogil;
+            return pivots(given);
+        },
+        "a"_a);
+    m.def(
+        "solve_lower",
+        [](const In& lower, const In& b) {
+            const ConstMat triangle = matrix(lower, "lower"), right = matrix(b, "b");
+            auto x = make({right.rows, right.cols});
+            const Mat to = writable(x);
+            {
+                py::gil_scoped_release nogil;
+                std::copy_n(right.data, right.rows * right.cols, to.data);
+                solve_lower(triangle, to);
+            }
+            return x;
+        },
+        "lower"_a, "b"_a);
 }
 
 }  // namespace mfcore::bindings

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
+from . import _core
 from ._check import FloatArray
 
 # Terms of a panel's polynomial. With 14 the features of kinked activations at d = 320 need twice as many
@@ -56,6 +56,8 @@ class Sampler:
         self._afford(len(z))
         self.points += len(z)
         values = self.function(z)
+        if not np.isfinite(values).all():
+            raise NotSeparableError("features that are not finite")
         self.largest = max(self.largest, float(np.abs(values).max(initial=0.0)))
         return values
 
@@ -72,18 +74,18 @@ class Sampler:
             raise NotSeparableError(f"more than {self.most} points")
 
     def _coordinates(self, values: FloatArray) -> FloatArray:
-        coordinates = values @ self.nodes.T
-        rest = values - coordinates @ self.nodes
+        coordinates = _core.product(values, self.nodes.T)
+        rest = values - _core.product(coordinates, self.nodes)
         allowed = self.tolerance * self.largest
         if len(self.nodes) and np.abs(rest).max() <= allowed:
-            return np.asarray(coordinates)
+            return coordinates
         new = row_space(rest, allowed, self.most_nodes)
         if len(self.nodes) + len(new) > self.most_nodes:
             raise NotSeparableError(f"more than {self.most_nodes} combinations of nodes")
-        new -= (new @ self.nodes.T) @ self.nodes  # rounding of a small rest
-        new, _ = np.linalg.qr(new.T)
+        new = new - _core.product(_core.product(new, self.nodes.T), self.nodes)  # rounding of a small rest
+        new, _ = _core.qr(new.T)
         self.nodes = np.vstack([self.nodes, new.T])
-        return np.hstack([coordinates, rest @ new])
+        return np.hstack([coordinates, _core.product(rest, new)])
 
 
 class Fibres:
@@ -163,13 +165,13 @@ class Fibres:
         there = panel_values(edges, series, old)
         while len(old) < min(math.ceil(OVERSAMPLING * rank), len(functions)):
             # Pivots in the metric of what the places so far determine: first what they leave open.
-            metric = np.asarray(np.linalg.qr(np.vstack([there, 1e-6 * np.eye(rank)]), mode="r"))
-            weak = scipy.linalg.solve_triangular(metric.T, functions.T, lower=True)
-            _, _, order = scipy.linalg.qr(weak, mode="economic", pivoting=True)
+            _, metric = _core.qr(np.vstack([there, 1e-6 * np.eye(rank)]))
+            order = _core.pivots(_core.solve_lower(metric.T, functions.T))
             count = min(math.ceil(OVERSAMPLING * rank), len(functions)) - len(old)
             new = order[: min(rank, count)]
             old, there = np.concatenate([old, self.points[new]]), np.vstack([there, functions[new]])
-        return old, np.asarray(np.linalg.pinv(there))
+        left, sizes, right = _core.svd(there)
+        return old, _core.product(right.T / sizes, left.T)
 
     def _sampled(
         self, sample: Sampler, panels: list[tuple[float, float]], lines: FloatArray
@@ -204,10 +206,10 @@ def row_space(matrix: FloatArray, tolerance: float, most: int | None = None) -> 
         exact = 2 * sketch >= min(rows, columns)
         mixed = matrix
         if not exact:
-            mixed = np.random.default_rng(rows).standard_normal((sketch, rows)) @ matrix
+            mixed = _core.product(np.random.default_rng(rows).standard_normal((sketch, rows)), matrix)
         if len(mixed) > columns:
-            mixed = np.asarray(np.linalg.qr(mixed, mode="r"))
-        _, sizes, right = np.linalg.svd(mixed, full_matrices=False)
+            _, mixed = _core.qr(mixed)
+        _, sizes, right = _core.svd(mixed)
         rank = _smallest_rank(matrix, right, tolerance, None if not exact else sizes)
         if rank is not None or (most is not None and sketch > most):
             return np.asarray(right[:rank])
@@ -218,8 +220,8 @@ def _smallest_rank(
     matrix: FloatArray, right: FloatArray, tolerance: float, sizes: FloatArray | None
 ) -> int | None:
     """How many of the rows of `right` are needed; None if all of them, from a sketch, are not enough."""
-    coordinates = matrix @ right.T
-    rest = 0.0 if sizes is not None else float(np.abs(matrix - coordinates @ right).max())
+    coordinates = _core.product(matrix, right.T)
+    rest = 0.0 if sizes is not None else float(np.abs(matrix - _core.product(coordinates, right)).max())
     if rest > tolerance:
         return None
     low, high = 1, len(right)  # `high` is enough
@@ -230,7 +232,7 @@ def _smallest_rank(
         low = max(1, int(np.sum(sizes > tolerance * np.sqrt(matrix.size))))
     while low < high:
         rank = (low + high) // 2
-        left_out = coordinates[:, rank:high] @ right[rank:high]
+        left_out = _core.product(coordinates[:, rank:high], right[rank:high])
         if np.abs(left_out).max() <= tolerance - rest:
             high = rank
         else:

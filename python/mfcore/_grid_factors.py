@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from . import _core
 from ._check import FloatArray
 
 COMPRESSION = 1e-12  # relative to the largest feature
@@ -13,7 +14,7 @@ COMPRESSION = 1e-12  # relative to the largest feature
 
 def orthonormal(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
     """coefficients = turn · nodes, with orthonormal rows of `nodes`."""
-    nodes, turn = np.linalg.qr(coefficients.T)
+    nodes, turn = _core.qr(coefficients.T)
     return np.ascontiguousarray(turn.T), np.ascontiguousarray(nodes.T)
 
 
@@ -37,11 +38,12 @@ def on_cells(
     first: FloatArray, second: FloatArray, core: FloatArray, nodes: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The same table with fewer functions: what the box needs between the centres of cells, they do not."""
-    (q1, r1), (q2, r2) = np.linalg.qr(first), np.linalg.qr(second)
-    rank = core.shape[1]
-    table = np.einsum("ia,jb,abk->ijk", r1, r2, core.reshape(len(r1.T), len(r2.T), rank), optimize=True)
-    own1, own2, core, turn = tucker(table.reshape(-1, rank), len(r2))
-    return q1 @ own1, q2 @ own2, core, turn @ nodes
+    (q1, r1), (q2, r2) = _core.qr(first), _core.qr(second)
+    a, b, rank = r1.shape[1], r2.shape[1], core.shape[1]
+    half = _core.product(r1, core.reshape(a, b * rank)).reshape(len(r1), b, rank)
+    table = _core.product(r2, half.transpose(1, 0, 2).reshape(b, -1)).reshape(len(r2), len(r1), rank)
+    own1, own2, core, turn = tucker(table.transpose(1, 0, 2).reshape(-1, rank), len(r2))
+    return _core.product(q1, own1), _core.product(q2, own2), core, _core.product(turn, nodes)
 
 
 def tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -53,11 +55,16 @@ def tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatA
     b = len(rest)
     core, rest = _cut(rest.reshape(b, a, q).transpose(1, 0, 2).reshape(a * b, q))
     turn, nodes = orthonormal(rest)
-    return first, second, core @ turn, nodes
+    return first, second, _core.product(core, turn), nodes
 
 
 def _cut(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Orthonormal columns and coefficients, off by a third of the tolerance in the spectral norm."""
-    u, sizes, v = np.linalg.svd(table, full_matrices=False)
+    side = table
+    if table.shape[1] > len(table):  # the same columns and singular values
+        _, triangle = _core.qr(table.T)
+        side = triangle.T
+    u, sizes, _ = _core.svd(side)
     rank = max(1, int((sizes > COMPRESSION / 3 * sizes[0]).sum()))
-    return np.ascontiguousarray(u[:, :rank]), sizes[:rank, None] * v[:rank]
+    basis = np.ascontiguousarray(u[:, :rank])
+    return basis, _core.product(basis.T, table)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 
+from . import _core
 from ._check import FloatArray
 from ._fibres import Fibres, NotSeparableError, Sampler, panel_values, row_space, wider
 
@@ -43,7 +43,7 @@ class Tucker:
         """F at points, shape (n, Q)."""
         pairs = zip(self.edges, self.series, strict=True)
         bases = [panel_values(edges, series, z[:, c]) for c, (edges, series) in enumerate(pairs)]
-        return np.asarray(products(bases) @ self.core @ self.nodes)
+        return _core.product(_core.product(products(bases), self.core), self.nodes)
 
 
 class Search:
@@ -123,7 +123,7 @@ class Search:
         size = deviation.max(axis=1)
         failing = int(np.sum(size > self.tolerance * self.sample.largest))
         count = min(failing, max(2 * self.k, rank // (4 * self.size)))
-        _, _, order = scipy.linalg.qr(deviation.T, mode="economic", pivoting=True)
+        order = _core.pivots(deviation.T)
         different = order[: min(count, self.size)]
         large = [i for i in np.argsort(-size) if i not in different]
         return np.asarray(points[[*different, *large[: count - len(different)]]])
@@ -136,15 +136,18 @@ class Search:
             self.places[fibres.c], inverse = fibres.places(functions, self.places[fibres.c])
             inverses.append(inverse)
         values = self._grid_values()
-        nodes = row_space(values.reshape(-1, values.shape[-1]), allowed)  # fewer than the samples needed
-        core = values @ nodes.T
+        flat = values.reshape(-1, values.shape[-1])
+        nodes = row_space(flat, allowed)  # fewer than the samples needed
+        core = _core.product(flat, nodes.T).reshape(*values.shape[:-1], -1)
         for c, inverse in enumerate(inverses):
-            core = np.moveaxis(np.tensordot(inverse, core, (1, c)), 0, c)
+            turned = np.moveaxis(core, c, 0)
+            mixed = _core.product(inverse, turned.reshape(len(turned), -1))
+            core = np.moveaxis(mixed.reshape(-1, *turned.shape[1:]), 0, c)
         return Tucker(
             edges=tuple(fibres.edges for fibres in self.fibres),
             series=tuple(series),
             core=np.ascontiguousarray(core.reshape(-1, core.shape[-1])),
-            nodes=nodes @ self.sample.nodes,
+            nodes=_core.product(nodes, self.sample.nodes),
             lines=tuple(fibres.lines for fibres in self.fibres),
         )
 

@@ -40,14 +40,18 @@ def solved(model, method, horizon, points=6, **options):
     return run
 
 
-# Fewer nodes where features are dear: the same model for all, whatever it says about d = 40. No movements
-# there, which evaluate them too often.
+# Fewer nodes where features are dear: the same model for all, whatever it says about d = 40.
 MODELS = {
     "isotropic, d = 40": (isotropic(40), 1.0, mf.PDE(200), mf.JKO(0.02, count=100)),
     "isotropic, d = 320": (isotropic(320), 1.0, mf.PDE(200), mf.JKO(0.02, count=100)),
     "isotropic, d = inf": (isotropic(math.inf), 1.0, mf.PDE(200), mf.JKO(0.02, count=8)),
-    "anisotropic, d = 320": (anisotropic().reduce(), 0.5, mf.PDE(40), None),
-    "multi-index, d = 40": (multi_index(40).reduce(nodes=10), 2.0, mf.PDE(60), None),
+    "anisotropic, d = 320": (anisotropic().reduce(), 0.5, mf.PDE(40), mf.JKO(0.01, count=100)),
+    "multi-index, d = 40": (
+        multi_index(40).reduce(nodes=10),
+        2.0,
+        mf.PDE(60),
+        mf.JKO(0.05, count=100),
+    ),
     "multi-index, d = inf": (multi_index(math.inf), 1.0, mf.PDE(60), mf.JKO(0.05, count=8)),
 }
 
@@ -59,8 +63,6 @@ def test_densities_atoms_and_movements_agree_within_the_errors_they_state(name):
     atoms = solved(model, mf.Atoms(100), horizon)
     assert atoms.error.max() < 1e-5
     for method, last in ((density, 2e-2), (movements, 0.2)):
-        if method is None:
-            continue
         run = solved(model, method, horizon)
         apart = np.abs(run.risk - atoms.risk)
         assert (apart <= run.error + atoms.error + 1e-12).all(), apart / run.error
@@ -83,24 +85,28 @@ def allowance(model, run, neurons):
     return np.maximum.accumulate(out)
 
 
-@pytest.mark.parametrize(
-    ("model", "horizon", "neurons"),
-    [
-        (isotropic(40, mf.activations.relu, 1.0, ridge=0.2), 2.0, 2000),
-        (multi_index(40), 1.0, 1000),
-        (isotropic(40, ERF, 1.0, ridge=0.1), 1.0, 1000),
-    ],
-    ids=["isotropic", "multi-index", "odd"],
-)
-def test_very_wide_networks_follow_the_limit(model, horizon, neurons):
+WIDE = {
+    "isotropic, d = 40": (isotropic(40, mf.activations.relu, 1.0, ridge=0.2), 2.0, 2000, 1e-4),
+    "isotropic, d = 320": (isotropic(320), 0.3, 400, 1e-3),
+    "anisotropic, d = 320": (anisotropic(), 0.3, 400, 1e-3),
+    "multi-index, d = 40": (multi_index(40), 1.0, 1000, 1e-4),
+    "odd": (isotropic(40, ERF, 1.0, ridge=0.1), 1.0, 1000, 1e-4),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_very_wide_networks_follow_the_limit(name):
+    model, horizon, neurons, rtol = WIDE[name]
     reduced = model.reduce() if len(model.reduce().weights) < 500 else model.reduce(nodes=12)
     limit = solved(reduced, mf.Atoms(100), horizon, keep="all")
-    density = solved(reduced, mf.PDE(60), horizon)
-    wide = solved(model, mf.Particles(neurons, rtol=1e-4), horizon, risk=mf.Exact())
+    density = solved(reduced, mf.PDE(60 if name != "anisotropic, d = 320" else 40), horizon)
+    wide = solved(model, mf.Particles(neurons, rtol=rtol), horizon, risk=mf.Exact())
     slack = allowance(reduced, limit, neurons)
-    assert (np.abs(wide.risk - limit.risk) < slack + limit.error + 1e-4).all()
-    assert (np.abs(wide.risk - density.risk) < slack + density.error + 1e-4).all()
-    assert slack.max() < 0.2 * limit.risk.max()  # it says something
+    # The integrator is accurate to its tolerance for states of size 1, whose risks are as large as the first.
+    steps = rtol * max(1.0, limit.risk[0])
+    assert (np.abs(wide.risk - limit.risk) < slack + limit.error + steps).all()
+    assert (np.abs(wide.risk - density.risk) < slack + density.error + steps).all()
+    assert (slack < 0.2 * limit.risk).all()  # it says something
 
 
 def noisy(d, temperature):

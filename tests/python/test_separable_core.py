@@ -118,3 +118,35 @@ def test_the_core_refuses_shapes_that_do_not_fit():
         core.potential(np.zeros(3), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="order"):
         core.basis(0, np.zeros(1), 3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), m=st.integers(1, 30), n=st.integers(1, 30))
+def test_products_and_factorisations_are_those_of_numpy(seed, m, n):
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(m, n)), rng.normal(size=(n, 7))
+    # A few hundred roundings of numbers of size 10.
+    np.testing.assert_allclose(_core.product(a, b), a @ b, atol=1e-13)
+    q, r = _core.qr(a)
+    np.testing.assert_allclose(q @ r, a, atol=1e-13)
+    np.testing.assert_allclose(q.T @ q, np.eye(min(m, n)), atol=1e-13)
+    assert not np.tril(r, -1).any()
+    left, sizes, right = _core.svd(a)
+    np.testing.assert_allclose((left * sizes) @ right, a, atol=1e-13)
+    np.testing.assert_allclose(sizes, np.linalg.svd(a, compute_uv=False), atol=1e-13)
+    order = _core.pivots(a)
+    assert sorted(order) == list(range(n))
+    norms = np.linalg.norm(a, axis=0)
+    assert norms[order[0]] == pytest.approx(norms.max(), rel=1e-12)
+    lower = np.tril(rng.normal(size=(n, n))) + 30 * np.eye(n)  # well conditioned
+    np.testing.assert_allclose(lower @ _core.solve_lower(lower, b), b, atol=1e-13)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    a = np.ones((3, 4))
+    with pytest.raises(ValueError, match="b must have as many rows as a has columns, got 3"):
+        _core.product(a, a)
+    with pytest.raises(ValueError, match="lower must be square"):
+        _core.solve_lower(a, a)
+    with pytest.raises(ValueError, match="a must be finite"):
+        _core.svd(np.full((20, 20), np.nan))
