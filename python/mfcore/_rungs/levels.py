@@ -24,7 +24,7 @@ _COARSER = 2  # grids for the error estimate
 # Roache's grid convergence index: safety factors where the observed order is that of the scheme to within
 # _NEAR, and where it is not and convergence is not what theory says it is.
 _SAFE, _UNSURE, _NEAR = 1.25, 3.0, 0.5
-_LEAST = 1.0  # order: convergence slower than that is not believed
+_LEAST = 1.0  # order: slower convergence is left to the safety factor
 
 
 class Solver(NamedTuple):
@@ -129,7 +129,7 @@ class Discretisation:
 def convergence_index(risks: Sequence[float], order: int) -> float:
     """Error of the first of three risks, on all, half and a quarter of the cells, of a scheme of this order.
 
-    Differences that shrink by 2^p per halving leave last/(2^p − 1). The order p is measured, between ½ and
+    Differences that shrink by 2^p per halving leave last/(2^p − 1). The order p is measured, between 1 and
     that of the scheme; a last difference that is small by chance counts for what the one before makes it.
     """
     last, before = abs(risks[0] - risks[1]), abs(risks[1] - risks[2])
