@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from .. import _core
 from .._check import FloatArray
 from .._grid import Grid, transfer
@@ -135,7 +137,8 @@ def convergence_index(risks: Sequence[float], order: int) -> float:
     last, before = abs(risks[0] - risks[1]), abs(risks[1] - risks[2])
     if last == before == 0:
         return 0.0
-    observed = math.inf if last == 0 else -math.inf if before == 0 else math.log2(before / last)
+    with np.errstate(divide="ignore"):
+        observed = float(np.log2(before) - np.log2(last))
     p = min(max(observed, _LEAST), order)
     factor = _SAFE if abs(observed - order) <= _NEAR else _UNSURE
     return factor * max(last, before / 2**p) / (2**p - 1)
