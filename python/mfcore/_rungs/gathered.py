@@ -18,6 +18,8 @@ def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
     """Where much mass is in at most two cells along each moving coordinate."""
     found: list[dict[str, Any]] = []
     moving = set(grid.moving)
+    if mass.max() * 2 ** len(moving) <= _ATOM:
+        return found
     near, far = mass, mass
     for c in range(mass.ndim):
         if c in moving:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from .. import _core
 from .._check import FloatArray
 from .._grid import Grid, transfer
@@ -24,7 +26,7 @@ _COARSER = 2  # grids for the error estimate
 # Roache's grid convergence index: safety factors where the observed order is that of the scheme to within
 # _NEAR, and where it is not and convergence is not what theory says it is.
 _SAFE, _UNSURE, _NEAR = 1.25, 3.0, 0.5
-_LEAST = 1.0  # order: convergence slower than that is not believed
+_LEAST = 1.0  # order: slower convergence is left to the safety factor
 
 
 class Solver(NamedTuple):
@@ -129,13 +131,14 @@ class Discretisation:
 def convergence_index(risks: Sequence[float], order: int) -> float:
     """Error of the first of three risks, on all, half and a quarter of the cells, of a scheme of this order.
 
-    Differences that shrink by 2^p per halving leave last/(2^p − 1). The order p is measured, between ½ and
+    Differences that shrink by 2^p per halving leave last/(2^p − 1). The order p is measured, between 1 and
     that of the scheme; a last difference that is small by chance counts for what the one before makes it.
     """
     last, before = abs(risks[0] - risks[1]), abs(risks[1] - risks[2])
     if last == before == 0:
         return 0.0
-    observed = math.inf if last == 0 else -math.inf if before == 0 else math.log2(before / last)
+    with np.errstate(divide="ignore"):
+        observed = float(np.log2(before) - np.log2(last))
     p = min(max(observed, _LEAST), order)
     factor = _SAFE if abs(observed - order) <= _NEAR else _UNSURE
     return factor * max(last, before / 2**p) / (2**p - 1)
