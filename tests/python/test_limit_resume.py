@@ -105,6 +105,24 @@ def test_a_run_out_of_time_is_resumed_to_the_same_bits(name, tmp_path):
     assert same(part, whole)
 
 
+@pytest.mark.parametrize("step", [None, 0.05])
+def test_densities_are_restored_wherever_they_are(step):
+    """Also before the first step on a grid that has just grown, whose size is that of the last one."""
+    model, method = isotropic(40, **NOISE), mf.PDE(64, step=step)
+    whole, part = method.start(model, 0, 1), method.start(model, 0, 1)
+    for t in np.linspace(0.0, 2.0, 41)[1:]:
+        assert part.advance(t, math.inf)
+        again = method.start(model, 0, 1)
+        again.restore(part.state())
+        assert again.t == part.t
+        part = again
+    assert whole.advance(2.0, math.inf)
+    assert whole.meta()["grown"] > 0
+    assert part.measure() == whole.measure()
+    assert part.risk() == whole.risk()
+    assert part.meta() == whole.meta()
+
+
 def soft_radii():
     law = mf.data.AnisotropicGaussians(d=math.inf, delta=0.5, fraction=0.2)
     return mf.Model(law, mf.Network(mf.activations.softplus), rates={"w": 3.0}).reduce()
