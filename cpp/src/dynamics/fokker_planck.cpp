@@ -39,7 +39,9 @@ public:
           full_(grid_.size()),
           half_(grid_.size()) {
         watch(axes);
-        control_.t = shown_ = params.t;
+        control_.t = shown_ = begun_ = params.t;
+        // Part of the state: it may be saved before the first step is taken.
+        if (params.step == 0) control_.first_h = control_.h = params.first;
         grid_.spread(start, now_.mass.data());
         total_ = std::accumulate(now_.mass.begin(), now_.mass.end(), 0.0);
         steps_.evaluate(now_);
@@ -83,17 +85,17 @@ public:
 
     FlowState save() const override {
         const Control& c = control_;
-        FlowState state{
-            {total_, c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
-             static_cast<double>(c.countdown), static_cast<double>(c.counts.steps),
-             static_cast<double>(c.counts.rejected), static_cast<double>(c.counts.evaluations), shown_},
-            std::vector<double>(size())};
+        FlowState state{{total_, c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
+                         static_cast<double>(c.countdown), static_cast<double>(c.counts.steps),
+                         static_cast<double>(c.counts.rejected), static_cast<double>(c.counts.evaluations),
+                         shown_, begun_},
+                        std::vector<double>(size())};
         grid_.gather(now_.mass.data(), state.vectors.data());
         return state;
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 12, "numbers", "has the wrong length", state.numbers.size());
+        require(state.numbers.size() == 13, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == static_cast<std::size_t>(size()), "vectors", "has the wrong length",
                 state.vectors.size());
         const double* number = state.numbers.data();
@@ -102,7 +104,8 @@ public:
         c.implicit = *number++ != 0;
         for (Index* to : {&c.countdown, &c.counts.steps, &c.counts.rejected, &c.counts.evaluations})
             *to = static_cast<Index>(*number++);
-        shown_ = *number;
+        shown_ = *number++;
+        begun_ = *number;
         counts_ = c.counts;
         ahead_known_ = false;
         grid_.spread(state.vectors.data(), now_.mass.data());
@@ -198,14 +201,13 @@ private:
         ++c.counts.steps;
         if (c.countdown > 0) --c.countdown;
         c.counts.evaluations = steps_.evaluations;
-        c.t = params_.step == 0 ? c.t + c.h : params_.t + static_cast<double>(c.counts.steps) * params_.step;
+        c.t = params_.step == 0 ? c.t + c.h : begun_ + static_cast<double>(c.counts.steps) * params_.step;
         ahead_known_ = true;
     }
 
     /// An error estimate of a hundredth of the tolerance: it is at most h^2 times the largest rate squared.
     double first_step() {
         if (params_.step > 0) return params_.step;
-        if (params_.first > 0) return params_.first;
         const double rate = steps_.fastest(now_);
         return 0.1 * std::sqrt(params_.rtol) / (rate > 0 ? rate : 1);
     }
@@ -281,7 +283,7 @@ private:
     State now_, ahead_, rival_, side_;
     Control control_, ahead_control_;
     bool ahead_known_ = false;
-    double shown_ = 0;
+    double shown_ = 0, begun_ = 0;
     std::vector<double> full_, half_;
 };
 

@@ -146,7 +146,9 @@ class Carried:
             level, index = state["panels"].tolist()
             mesh = Mesh(mesh.curve, tuple(level), tuple(index))
             weights = mesh.masses
-        if box is not None and not np.array_equal(box, state["box"]):
+        if "box" not in state:
+            box, separable = None, None
+        elif box is None or not np.array_equal(box, state["box"]):
             box, separable = self._separate(state["box"])
         counts = (int(steps), int(rejected), int(evaluations), drift)
         now = _Now(weights, mesh, slack, box, separable, since, counts)
