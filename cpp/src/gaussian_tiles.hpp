@@ -51,6 +51,7 @@ public:
         FarPairs far;
         std::vector<double> k00, k10, k20, k11, k01, k02;  // of a chunk of the far pairs, or a row
         Index step;
+        AlignedVector extra;  // for whoever uses the tile
         Buffers(const PairTiles& tiles, Index rows, Index cols, bool both);
     };
 
@@ -124,9 +125,5 @@ private:
 /// skipped.
 void write_potential(const Network& network, const Side& side, Index i, const PairSums& sums,
                      const double* pull, double* value, Mat* grad);
-
-/// pair_potential() of neurons for each other: every pair is visited once.
-void own_potential(const Network& network, ConstMat theta, const double* weights, double* value, Mat* grad,
-                   int threads);
 
 }  // namespace mfcore

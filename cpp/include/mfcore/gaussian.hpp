@@ -1,5 +1,7 @@
 #pragma once
 // Exact expectations of neurons under x ~ N(0, I_d). Other covariances A A^T: pass A^T w for w.
+#include <vector>
+
 #include "mfcore/activation.hpp"
 #include "mfcore/network.hpp"
 #include "mfcore/views.hpp"
@@ -39,5 +41,26 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 /// gradient is the mean over directions (for kinks at b; elsewhere it is the derivative).
 void pair_potential(const Network& network, ConstMat theta, const Network& other_network, ConstMat other,
                     const double* weights, double* value, Mat* grad, int threads = 0);
+
+/// x is drawn from part p with probability shares[p], and then is N(0, S_p^2): S_p is diagonal, scales[p *
+/// ends.size() + s] on the coordinates of segment s, which ends before coordinate ends[s].
+struct Mixture {
+    std::vector<double> shares;
+    std::vector<Index> ends;
+    std::vector<double> scales;
+
+    Index parts() const { return static_cast<Index>(shares.size()); }
+    double scale(Index part, Index coordinate) const {
+        std::size_t s = 0;
+        while (ends[s] <= coordinate) ++s;
+        return scales[static_cast<std::size_t>(part) * ends.size() + s];
+    }
+    void validate(Index d) const;  ///< throws std::invalid_argument naming what is wrong
+};
+
+/// pair_potential() of neurons for each other under such inputs: every pair is visited once, and its inner
+/// products serve all parts.
+void own_potential(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
+                   double* value, Mat* grad, int threads = 0);
 
 }  // namespace mfcore
