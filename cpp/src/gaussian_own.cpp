@@ -188,6 +188,20 @@ void add_homogeneous_part(const Network& network, ConstMat theta, const double* 
     }
 }
 
+/// If all coordinates have one scale, U(s w, s w') = s^2 U(w, w'): one part stands for all.
+void own_isotropic(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
+                   double* value, Mat* grad, int threads) {
+    own_homogeneous_potential(network, Side(network, theta, "theta"), weights, value, grad, threads);
+    double square = 0;
+    for (Index part = 0; part < law.parts(); ++part)
+        square += law.shares[to_size(part)] * law.scale(part, 0) * law.scale(part, 0);
+    if (square == 1) return;
+    for (Index i = 0; i < theta.rows; ++i) {
+        if (value) value[i] *= square;
+        for (Index k = 0; k < theta.cols && grad; ++k) grad->row(i)[k] *= square;
+    }
+}
+
 }  // namespace
 
 void Mixture::validate(Index d) const {
@@ -207,9 +221,7 @@ void own_potential(const Network& network, ConstMat theta, const double* weights
     law.validate(d);
     const Side nobody(network, {theta.data, 0, theta.cols, theta.stride}, "theta");
     if (is_homogeneous(nobody)) {
-        if (law.parts() == 1 && law.ends.size() == 1 && law.shares[0] == 1 && law.scales[0] == 1)
-            return own_homogeneous_potential(network, Side(network, theta, "theta"), weights, value, grad,
-                                             threads);
+        if (law.ends.size() == 1) return own_isotropic(network, theta, weights, law, value, grad, threads);
         if (value) std::fill_n(value, theta.rows, 0.0);
         for (Index i = 0; i < theta.rows && grad; ++i) std::fill_n(grad->row(i), theta.cols, 0.0);
         for (Index part = 0; part < law.parts(); ++part)

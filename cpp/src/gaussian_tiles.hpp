@@ -38,6 +38,9 @@ class PairTiles {
 public:
     enum class Want { matrix, value, gradient };
 
+    static constexpr Index kRows = simd::kBytes == 64 ? 4 : 2;   ///< of a block: as many as registers hold
+    static constexpr int kPacks = Coefficients::kWidth / kPack;  ///< of its columns
+
     /// `weights`: of the neurons of the second side in sums (their a included); null for a matrix.
     PairTiles(const Side& first, const Side& second, const double* weights, Want want, int threads);
     ~PairTiles();
@@ -65,7 +68,9 @@ public:
     double cost() const;
 
 private:
-    struct Block;
+    struct Block {
+        Pack rho[kRows][kPacks], power[kRows][kPacks], product[kRows][kPacks];
+    };
 
     Index open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols, Buffers& work) const;
     void homogeneous_row(Index i, Index j, Index n, double* q, double* k00, double* k20, bool gradient) const;

@@ -29,10 +29,11 @@ void bivariate_normal(Index n, const double* h, const double* k, const double* r
 /// are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
 bool has_exact_pairs(const Activation& first, const Activation& second);
 
-/// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. Absolute error: a few 1e-16 times the sizes of the
-/// two neurons for closed forms; below 1e-10 (softplus: times these sizes) for pairs of tanh, sigmoid,
-/// softplus, where nearly parallel or steep neurons cost a two-dimensional quadrature each, which grows with
-/// the product of the two |w| (NaN where both exceed about 250 for tanh, 500 for the others).
+/// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. By Mehler's series where |<w, w'>| is below about 0.8
+/// |w| |w'|, in closed form beyond: absolute error a few 1e-15 times the sizes of the two neurons (sigma,
+/// sigma' and |w| sigma'' in mean square; slopes for kinks). Nearly parallel pairs of tanh, sigmoid, softplus
+/// have none: error below 1e-10 (softplus: times these sizes) by a two-dimensional quadrature each, which
+/// grows with the product of the two |w| (NaN where both exceed about 250 for tanh, 500 for the others).
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
                  int threads = 0);
 
