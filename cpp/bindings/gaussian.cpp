@@ -72,6 +72,23 @@ py::tuple pair_potential_arrays(const Network& network, const In& theta, const I
     return py::make_tuple(value, want_grad ? py::object(grad) : py::object(py::none()));
 }
 
+py::tuple own_potential_arrays(const Network& network, const In& theta, const In& weights,
+                               const std::vector<double>& shares, const std::vector<Index>& ends,
+                               const std::vector<double>& scales, bool want_grad, int threads) {
+    const ConstMat rows = matrix(theta, "theta");
+    const double* w = vector(weights, "weights", rows.rows);
+    const Mixture law{shares, ends, scales};
+    auto value = make({rows.rows});
+    auto grad = make({want_grad ? rows.rows : 0, rows.cols});
+    double* to_value = value.mutable_data();
+    Mat to_grad = writable(grad);
+    {
+        py::gil_scoped_release nogil;
+        own_potential(network, rows, w, law, to_value, want_grad ? &to_grad : nullptr, threads);
+    }
+    return py::make_tuple(value, want_grad ? py::object(grad) : py::object(py::none()));
+}
+
 }  // namespace
 
 void bind_gaussian(py::module_& m) {
@@ -89,6 +106,9 @@ void bind_gaussian(py::module_& m) {
           py::arg("weights"), py::arg("want_grad") = false, py::arg("threads") = 0, py::kw_only(),
           py::arg("other_network") = nullptr,
           "sum_j weights_j U(theta_i, other_j) and its gradient (None unless wanted).");
+    m.def("own_potential", &own_potential_arrays, py::arg("network"), py::arg("theta"), py::arg("weights"),
+          py::arg("shares"), py::arg("ends"), py::arg("scales"), py::arg("want_grad") = false,
+          py::arg("threads") = 0, "pair_potential of neurons for each other under a mixture of Gaussians.");
 }
 
 }  // namespace mfcore::bindings

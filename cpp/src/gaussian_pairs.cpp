@@ -112,7 +112,10 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 void pair_potential(const Network& network, ConstMat theta, const Network& other_network, ConstMat other,
                     const double* weights, double* value, Mat* grad, int threads) {
     const bool own = theta.data == other.data && theta.rows == other.rows && &network == &other_network;
-    if (own) return own_potential(network, theta, weights, value, grad, threads);
+    if (own) {
+        const Mixture plain{{1.0}, {theta.cols - network.row(0)}, {1.0}};
+        return own_potential(network, theta, weights, plain, value, grad, threads);
+    }
     const Side first(network, theta, "theta"), second(other_network, other, "other");
     check(first, second);
     std::vector<double> c(to_size(second.n));

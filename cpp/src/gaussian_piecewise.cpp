@@ -63,7 +63,7 @@ public:
     void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
         for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
-    double cost() const override { return 20.0 + 90.0 * static_cast<double>(knots1_.count * knots2_.count); }
+    double cost() const override { return 20.0 + 70.0 * static_cast<double>(knots1_.count * knots2_.count); }
 
 private:
     void pack_of(Chosen one, Chosen two, Pack q, Index c, Moments out) const {

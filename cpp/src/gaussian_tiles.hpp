@@ -38,6 +38,9 @@ class PairTiles {
 public:
     enum class Want { matrix, value, gradient };
 
+    static constexpr Index kRows = simd::kBytes == 64 ? 4 : 2;   ///< of a block: as many as registers hold
+    static constexpr int kPacks = Coefficients::kWidth / kPack;  ///< of its columns
+
     /// `weights`: of the neurons of the second side in sums (their a included); null for a matrix.
     PairTiles(const Side& first, const Side& second, const double* weights, Want want, int threads);
     ~PairTiles();
@@ -51,6 +54,7 @@ public:
         FarPairs far;
         std::vector<double> k00, k10, k20, k11, k01, k02;  // of a chunk of the far pairs, or a row
         Index step;
+        AlignedVector extra;  // for whoever uses the tile
         Buffers(const PairTiles& tiles, Index rows, Index cols, bool both);
     };
 
@@ -64,7 +68,9 @@ public:
     double cost() const;
 
 private:
-    struct Block;
+    struct Block {
+        Pack rho[kRows][kPacks], power[kRows][kPacks], product[kRows][kPacks];
+    };
 
     Index open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols, Buffers& work) const;
     void homogeneous_row(Index i, Index j, Index n, double* q, double* k00, double* k20, bool gradient) const;
@@ -124,9 +130,5 @@ private:
 /// skipped.
 void write_potential(const Network& network, const Side& side, Index i, const PairSums& sums,
                      const double* pull, double* value, Mat* grad);
-
-/// pair_potential() of neurons for each other: every pair is visited once.
-void own_potential(const Network& network, ConstMat theta, const double* weights, double* value, Mat* grad,
-                   int threads);
 
 }  // namespace mfcore

@@ -101,6 +101,16 @@ def pair_potential(
     *,
     other_network: Network | None = ...,
 ) -> tuple[_Array, Any]: ...
+def own_potential(
+    network: Network,
+    theta: _Array,
+    weights: _Array,
+    shares: Sequence[float],
+    ends: Sequence[int],
+    scales: Sequence[float],
+    want_grad: bool = ...,
+    threads: int = ...,
+) -> tuple[_Array, Any]: ...
 
 # reductions
 def gauss_gegenbauer(d: float, n: int) -> tuple[_Array, _Array]: ...

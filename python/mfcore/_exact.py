@@ -60,6 +60,7 @@ class GaussianExact:
         self._network = network
         self._parts = tuple(parts)
         self._threads = threads or 0
+        self._law = _diagonal_law(self._parts)
 
     def __repr__(self) -> str:
         return f"GaussianExact({self._network!r}, {len(self._parts)} parts)"
@@ -82,26 +83,22 @@ class GaussianExact:
 
     def psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         """Ψ(θ; ρ) = V(θ) + ∫U(θ, ·)dρ, shape (n,), without weight decay."""
-        return self.V(theta) + self._interaction(theta, points, weights)
+        return self.V(theta) + self._interaction(theta, points, weights, False)[0]
 
     def grad_psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         """∇Ψ(θ; ρ) with respect to every entry of the rows, shape (n, D), without weight decay."""
-        out = np.zeros_like(theta, dtype=np.float64)
-        at = self._w_at
+        out = self._interaction(theta, points, weights, True)[1]
+        assert out is not None
         for part in self._parts:
-            seen = self._seen(part, theta)
-            others = seen if points is theta else self._seen(part, points)
-            pull = self._correlation(part, seen, True)[1]
-            push = _core.pair_potential(self._network._core, seen, others, weights, True, self._threads)[1]
-            grad = push - pull
-            grad[:, at:] = part.root(grad[:, at:])
-            out += part.weight * grad
+            pull = self._correlation(part, self._seen(part, theta), True)[1]
+            assert pull is not None
+            out -= part.weight * self._pulled_back(part, pull)
         return out
 
     def risk(self, points: FloatArray, weights: FloatArray) -> float:
         """R(ρ) = E(y − f_ρ(x))² = E y² + 2∫V dρ + ∫∫U dρdρ; the matrix U is never stored."""
         square = sum(part.weight * (self._label_square(part) + part.noise**2) for part in self._parts)
-        fit = 2 * weights @ self.V(points) + weights @ self._interaction(points, points, weights)
+        fit = 2 * weights @ self.V(points) + weights @ self._interaction(points, points, weights, False)[0]
         risk = float(square + fit)
         return 0.0 if risk < 0 else risk  # rounding may leave -1e-16 at a perfect fit; NaN stays NaN
 
@@ -116,14 +113,28 @@ class GaussianExact:
         out[:, at:] = part.root(out[:, at:])
         return out
 
-    def _interaction(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
-        out = np.zeros(len(theta))
+    def _pulled_back(self, part: GaussianPart, grad: FloatArray) -> FloatArray:
+        """`grad`, overwritten: from the transformed rows to the rows."""
+        at = self._w_at
+        grad[:, at:] = part.root(grad[:, at:])
+        return grad
+
+    def _interaction(
+        self, theta: FloatArray, points: FloatArray, weights: FloatArray, want_grad: bool
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """∫U(θ, ·)dρ and its gradient."""
+        core, threads = self._network._core, self._threads
+        if points is theta and self._law is not None:  # every pair once, for all parts
+            return _core.own_potential(core, theta, weights, *self._law, want_grad, threads)
+        value, total = np.zeros(len(theta)), np.zeros_like(theta) if want_grad else None
         for part in self._parts:
             rows = self._seen(part, theta)
             columns = rows if points is theta else self._seen(part, points)  # the core halves such pairs
-            core, threads = self._network._core, self._threads
-            out += part.weight * _core.pair_potential(core, rows, columns, weights, False, threads)[0]
-        return out
+            potential, grad = _core.pair_potential(core, rows, columns, weights, want_grad, threads)
+            value += part.weight * potential
+            if total is not None:
+                total += part.weight * self._pulled_back(part, grad)
+        return value, total
 
     def _correlation(
         self, part: GaussianPart, seen: FloatArray, want_grad: bool
@@ -169,6 +180,15 @@ class GaussianExact:
         return float(label) ** 2
 
 
+def _diagonal_law(parts: Sequence[GaussianPart]) -> tuple[list[float], list[int], list[float]] | None:
+    """Shares, ends of segments and scales, if all parts are diagonal on the same segments."""
+    ends = {tuple(end for end, _ in part.scales or ()) for part in parts}
+    if len(ends) != 1 or () in ends:
+        return None
+    scales = [scale for part in parts for _, scale in part.scales or ()]
+    return [part.weight for part in parts], list(*ends), scales
+
+
 def _hermite_correlation(
     network: Network, label: HermiteLabel, b: FloatArray, w: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -179,8 +199,8 @@ def _hermite_correlation(
     the mean over directions.
     """
     norm = np.linalg.norm(w, axis=1)
-    unit = w / np.where(norm > 0, norm, 1.0)[:, None]
-    u = unit @ label.directions.T
+    inverse = 1 / np.where(norm > 0, norm, 1.0)
+    u = (w @ label.directions.T) * inverse[:, None]
     degree = max((sum(alpha) for alpha in label.coefficients), default=0)
     s = _core.slope_coefficients(network.activation._core, b, norm, degree + 2)
     value, db, along = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w))
@@ -200,4 +220,7 @@ def _hermite_correlation(
         for j in np.flatnonzero(powers):
             less = powers - (np.arange(len(powers)) == j)
             across[:, j] += scale * powers[j] * np.prod(u**less, axis=1) * size
-    return value, db, along[:, None] * unit + across @ label.directions
+    dw = (along * inverse)[:, None] * w
+    if label.coefficients.keys() - {()}:
+        dw += across @ label.directions
+    return value, db, dw

@@ -43,3 +43,5 @@ class GaussianPart:
     root: Callable[[FloatArray], FloatArray]  # rows w to rows A w, A symmetric
     label: Label
     noise: float = 0.0  # standard deviation of additive label noise
+    # (end, factor) of consecutive segments of coordinates, if A is diagonal: what `root` does, in numbers
+    scales: tuple[tuple[int, float], ...] | None = None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mfcore import _core, activations
+from mfcore import _core, activations, data
 from mfcore._exact import GaussianExact, supports
 from mfcore._parts import GaussianPart, HermiteLabel, NetworkLabel
 from mfcore.network import Network
@@ -227,3 +227,57 @@ def test_what_has_no_exact_form_names_monte_carlo():
     assert "MonteCarlo" in reason
     with pytest.raises(ValueError, match="MonteCarlo"):
         GaussianExact(student, parts)
+
+
+@each_activation
+@given(n=st.integers(1, 160), d=st.integers(1, 12), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=4, deadline=None)
+def test_diagonal_parts_that_share_their_inner_products_give_the_sums_of_single_parts(name, n, d, seed):
+    rng = np.random.default_rng(seed)
+    if name in ("tanh", "sigmoid"):  # in few dimensions nearly parallel pairs take a slow quadrature each
+        n = min(n, 5)
+    network = Network(EACH[name], output="trained", bias="trained")
+    cut = int(rng.integers(1, d + 1))
+    ends = (cut,) if cut == d else (cut, d)
+    parts = []
+    for weight in (0.3, 0.7):
+        factors = rng.uniform(0.2, 1.6, len(ends))
+        diagonal = np.repeat(factors, np.diff([0, *ends]))
+        scales = tuple(zip(ends, factors.tolist(), strict=True))
+        parts.append(GaussianPart(weight, lambda w, s=diagonal: w * s, 1.0, scales=scales))
+    together = GaussianExact(network, parts, threads=2)
+    apart = GaussianExact(network, [GaussianPart(p.weight, p.root, p.label) for p in parts])
+    points, weights = rng.normal(size=(n, network.row(d))) / math.sqrt(d), rng.dirichlet(np.ones(n))
+    for ours, want in (
+        (together.grad_psi(points, points, weights), apart.grad_psi(points, points, weights)),
+        (together.psi(points, points, weights), apart.psi(points, points, weights)),
+        (together.risk(points, weights), apart.risk(points, weights)),
+    ):
+        # the same sums in another order; moments of `step` reach 10^2
+        np.testing.assert_allclose(ours, want, rtol=0, atol=1e-12 * (1 + np.abs(want).max()))
+
+
+def test_the_laws_with_classes_say_in_numbers_what_their_roots_do():
+    for law in (
+        data.IsotropicGaussians(d=7, delta=0.3),
+        data.AnisotropicGaussians(d=7, delta=0.3, s0=3),
+        data.AnisotropicGaussians(d=7, delta=0.3, s0=7),
+    ):
+        for part in law._parts():
+            assert part.scales is not None
+            factors = np.repeat([f for _, f in part.scales], np.diff([0, *(end for end, _ in part.scales)]))
+            np.testing.assert_array_equal(part.root(np.eye(7)), np.diag(factors))
+    turned = data.AnisotropicGaussians(d=7, delta=0.3, basis=np.eye(7)[:, :2])
+    assert all(part.scales is None for part in turned._parts())
+
+
+def test_a_mixture_that_is_none_is_refused():
+    network, w = Network(STEP)._core, np.ones((2, 3))
+    for law, message in (
+        (([], [3], []), "shares"),
+        (([1.0], [2], [1.0]), "ends must end with the dimension"),
+        (([1.0], [3, 3], [1.0, 1.0]), "ends must increase"),
+        (([0.5, 0.5], [3], [1.0]), "scales"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            _core.own_potential(network, w, np.ones(2), *law)

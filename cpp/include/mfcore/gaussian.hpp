@@ -1,5 +1,7 @@
 #pragma once
 // Exact expectations of neurons under x ~ N(0, I_d). Other covariances A A^T: pass A^T w for w.
+#include <vector>
+
 #include "mfcore/activation.hpp"
 #include "mfcore/network.hpp"
 #include "mfcore/views.hpp"
@@ -27,10 +29,11 @@ void bivariate_normal(Index n, const double* h, const double* k, const double* r
 /// are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
 bool has_exact_pairs(const Activation& first, const Activation& second);
 
-/// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. Absolute error: a few 1e-16 times the sizes of the
-/// two neurons for closed forms; below 1e-10 (softplus: times these sizes) for pairs of tanh, sigmoid,
-/// softplus, where nearly parallel or steep neurons cost a two-dimensional quadrature each, which grows with
-/// the product of the two |w| (NaN where both exceed about 250 for tanh, 500 for the others).
+/// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. By Mehler's series where |<w, w'>| is below about 0.8
+/// |w| |w'|, in closed form beyond: absolute error a few 1e-15 times the sizes of the two neurons (sigma,
+/// sigma' and |w| sigma'' in mean square; slopes for kinks). Nearly parallel pairs of tanh, sigmoid, softplus
+/// have none: error below 1e-10 (softplus: times these sizes) by a two-dimensional quadrature each, which
+/// grows with the product of the two |w| (NaN where both exceed about 250 for tanh, 500 for the others).
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
                  int threads = 0);
 
@@ -39,5 +42,26 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 /// gradient is the mean over directions (for kinks at b; elsewhere it is the derivative).
 void pair_potential(const Network& network, ConstMat theta, const Network& other_network, ConstMat other,
                     const double* weights, double* value, Mat* grad, int threads = 0);
+
+/// x is drawn from part p with probability shares[p], and then is N(0, S_p^2): S_p is diagonal, scales[p *
+/// ends.size() + s] on the coordinates of segment s, which ends before coordinate ends[s].
+struct Mixture {
+    std::vector<double> shares;
+    std::vector<Index> ends;
+    std::vector<double> scales;
+
+    Index parts() const { return static_cast<Index>(shares.size()); }
+    double scale(Index part, Index coordinate) const {
+        std::size_t s = 0;
+        while (ends[s] <= coordinate) ++s;
+        return scales[static_cast<std::size_t>(part) * ends.size() + s];
+    }
+    void validate(Index d) const;  ///< throws std::invalid_argument naming what is wrong
+};
+
+/// pair_potential() of neurons for each other under such inputs: every pair is visited once, and its inner
+/// products serve all parts.
+void own_potential(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
+                   double* value, Mat* grad, int threads = 0);
 
 }  // namespace mfcore

@@ -49,10 +49,9 @@ class IsotropicGaussians(DataLaw):
     def _parts(self) -> list[GaussianPart] | None:
         if math.isinf(self.d):
             return None
-        return [
-            GaussianPart(0.5, _scaling(1 + self.delta), 1.0),
-            GaussianPart(0.5, _scaling(1 - self.delta), -1.0),
-        ]
+        factors = {1.0: 1 + self.delta, -1.0: 1 - self.delta}
+        d = int(self.d)
+        return [GaussianPart(0.5, _scaling(f), y, scales=((d, f),)) for y, f in factors.items()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,10 +158,18 @@ class AnisotropicGaussians(DataLaw):
     def _parts(self) -> list[GaussianPart] | None:
         if math.isinf(self.d):
             return None
+        changes = {1.0: self.delta, -1.0: -self.delta}
         return [
-            GaussianPart(0.5, self._stretch(self.delta), 1.0),
-            GaussianPart(0.5, self._stretch(-self.delta), -1.0),
+            GaussianPart(0.5, self._stretch(change), y, scales=self._scales(change))
+            for y, change in changes.items()
         ]
+
+    def _scales(self, change: float) -> tuple[tuple[int, float], ...] | None:
+        if self.basis is not None or self.s0 is None:
+            return None
+        d = int(self.d)
+        inside = ((self.s0, 1 + change),)
+        return inside if self.s0 == d else (*inside, (d, 1.0))
 
     def _stretch(self, change: float) -> Any:
         s0, basis = self.s0, self.basis
