@@ -72,7 +72,7 @@ def kinked_pairs(quick: bool) -> Iterator[Case]:
     yield Case(
         f"exact pairs with two knots, N={n}, d={d}",
         {"mfcore": lambda: mf.grad_psi(model, w, w), "numpy": numpy},
-        bars={"numpy": 50.0},
+        bars={"numpy": 80.0},
     )
 
 
