@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import mfcore as mf
 import numpy as np
+from scipy.special import ndtr, owens_t
 
 from .cases_expectation import gradient_contenders, tanh_problem
 from .harness import Case
@@ -49,6 +50,62 @@ def pairs(quick: bool) -> Iterator[Case]:
     )
 
 
+def kinked_pairs(quick: bool) -> Iterator[Case]:
+    """The exact gradient of neurons with knots, two Gaussian classes, against Owen's function in SciPy."""
+    n, d = (60, 10) if quick else (400, 40)
+    knots, jumps = np.array([0.5, 1.5]), np.array([10.0, -10.0])
+    sigma = mf.activations.piecewise_linear(knots=knots, values=[-2.5, 7.5])
+    model = mf.Model(data=mf.data.IsotropicGaussians(d=d, delta=0.5), network=mf.Network(sigma))
+    w = 0.8 * np.random.default_rng(0).normal(size=(n, d)) / np.sqrt(d)
+
+    def numpy() -> np.ndarray:
+        """½ Σ_± s ∇U(s w_i, s w_j), s = 1 ± ½, less the pull of the labels ±1."""
+        out = np.zeros_like(w)
+        for scale, label in ((1.5, 1.0), (0.5, -1.0)):
+            v = scale * w
+            size = np.linalg.norm(v, axis=1)
+            density = np.exp(-((knots / size[:, None]) ** 2) / 2) / np.sqrt(2 * np.pi)
+            pull = label * (density @ jumps / size)[:, None] * v
+            out += 0.5 * scale * (_kinked_pairs(v, knots, jumps, -2.5) / n - pull)
+        return out
+
+    yield Case(
+        f"exact pairs with two knots, N={n}, d={d}",
+        {"mfcore": lambda: mf.grad_psi(model, w, w), "numpy": numpy},
+        bars={"numpy": 80.0},
+    )
+
+
+def _kinked_pairs(w: np.ndarray, knots: np.ndarray, jumps: np.ndarray, offset: float) -> np.ndarray:
+    """Σ_j ∇_w U(w_i, w_j) for σ(t) = offset + Σ_k jump_k (t − t_k)_+, x ~ N(0, I), by Stein's lemma.
+
+    E[σ'σ'] is a sum of quadrant probabilities, two Owen's functions each, and E[σ''σ] of conditional means.
+    """
+    size = np.linalg.norm(w, axis=1)
+    rho = np.clip(w @ w.T / np.outer(size, size), -1, 1)
+    s = np.sqrt((1 - rho) * (1 + rho))
+    np.fill_diagonal(s, 1.0)  # the diagonal is replaced below
+    slopes, along = np.zeros_like(rho), np.zeros_like(rho)
+    diagonal = np.zeros(len(w))
+    for t1, jump1 in zip(knots, jumps, strict=True):
+        h = (t1 / size)[:, None]
+        f = np.exp(-h * h / 2) / np.sqrt(2 * np.pi)
+        on_knot = np.full_like(rho, offset)
+        for t2, jump2 in zip(knots, jumps, strict=True):
+            k = (t2 / size)[None, :]
+            k_of_h, h_of_k = (k - rho * h) / s, (h - rho * k) / s
+            owen = owens_t(h, k_of_h / h) + owens_t(k, h_of_k / k)
+            slopes += jump1 * jump2 * (0.5 * (ndtr(-h) + ndtr(-k)) - owen)
+            density = np.exp(-k_of_h * k_of_h / 2) / np.sqrt(2 * np.pi)
+            on_knot += jump2 * size * (s * density - k_of_h * s * ndtr(-k_of_h))
+            diagonal += jump1 * jump2 * ndtr(-np.maximum(h[:, 0], k[0]))
+        at_knot = offset + jumps @ np.maximum(t1 - knots, 0)
+        np.fill_diagonal(on_knot, at_knot)
+        along += jump1 * f * on_knot
+    np.fill_diagonal(slopes, diagonal)
+    return (along.sum(axis=1) / size)[:, None] * w + slopes @ w
+
+
 def _relu_pairs(w: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Σ_j ∇_w U(w_i, v_j) for ReLU without bias, x ~ N(0, I)."""
     a, b = np.linalg.norm(w, axis=1), np.linalg.norm(v, axis=1)
@@ -58,4 +115,4 @@ def _relu_pairs(w: np.ndarray, v: np.ndarray) -> np.ndarray:
     return (along[:, None] * w + (np.pi - angle) @ v) / (2 * np.pi)
 
 
-CASES = (velocity, pairs)
+CASES = (velocity, pairs, kinked_pairs)

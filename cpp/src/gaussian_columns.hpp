@@ -1,5 +1,7 @@
 #pragma once
 // Neurons as the matrix products of pairs want them.
+#include <atomic>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -73,16 +75,31 @@ private:
     std::vector<double> tiles_, rows_;
 };
 
-/// Call body(i, j) once for every pair i <= j of blocks. In each round every block has one partner: tasks of
-/// a round write to different blocks, and sums are in the order of the rounds, for any number of threads.
+/// Call body(i, j) once for every pair i <= j of blocks. In each round every block has one partner, and waits
+/// for the round before it alone: sums are in the order of the rounds for any number of threads, and a thread
+/// that the system has put aside holds up only those who need its blocks.
 template <class Body>
 void for_block_pairs(Index blocks, int threads, Body&& body) {
-    for (Index round = 0; round < blocks; ++round) {
-        const auto partner = [&](Index i) { return (round - i + blocks) % blocks; };
-        for_tasks(blocks, threads, [&](Index i) {
-            if (i <= partner(i)) body(i, partner(i));
-        });
-    }
+    std::atomic<Index> next{0};
+    std::vector<std::atomic<Index>> rounds(to_size(blocks));  // that a block has behind it
+    ErrorKeeper keeper;
+    const auto wait_for = [&](Index block, Index round) {
+        while (rounds[to_size(block)].load(std::memory_order_acquire) < round) std::this_thread::yield();
+    };
+    run_team(static_cast<int>(std::min<Index>(threads, (blocks + 1) / 2)), [&](int, int) {
+        // Handed out in order: whatever a pair waits for is done, or in the hands of a thread that waits
+        // less.
+        for (Index task = next++; task < blocks * blocks; task = next++) {
+            const Index round = task / blocks, i = task % blocks, j = (round - i + blocks) % blocks;
+            if (i > j) continue;
+            wait_for(i, round);
+            wait_for(j, round);
+            keeper.guard([&] { body(i, j); });
+            rounds[to_size(i)].store(round + 1, std::memory_order_release);
+            rounds[to_size(j)].store(round + 1, std::memory_order_release);
+        }
+    });
+    keeper.rethrow();
 }
 
 }  // namespace mfcore

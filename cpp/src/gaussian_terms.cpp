@@ -6,12 +6,6 @@
 #include "gaussian_tiles.hpp"
 
 namespace mfcore {
-namespace {
-
-constexpr Index kWidth = Coefficients::kWidth, kRows = PairTiles::kRows;
-constexpr int kPacks = PairTiles::kPacks;
-
-}  // namespace
 
 void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* row_sums,
                           double* col_sums) const {

@@ -14,12 +14,10 @@ using namespace special;
 using Kind = Activation::Kind;
 using Mask = simd::IntVec<double>;
 
-constexpr Index kWidth = Coefficients::kWidth, kRows = PairTiles::kRows;
-constexpr int kPacks = PairTiles::kPacks;
 constexpr Index kInfinite = Index{1} << 30;
 constexpr Index kMostKinked = 192, kMostSmooth = 128;  // terms: more cost as much as a closed form
 constexpr Index kChunk = 256;                          // far pairs at a time
-constexpr double kTermCost = 2.0 * kRows;              // nanoseconds, roughly, of one term of a block
+constexpr double kTermCost = 2.0 * PairTiles::kRows;   // nanoseconds, roughly, of one term of a block
 
 /// Degree of a polynomial activation, kInfinite for the others.
 Index degree(const Activation& s) {

@@ -38,8 +38,9 @@ class PairTiles {
 public:
     enum class Want { matrix, value, gradient };
 
-    static constexpr Index kRows = simd::kBytes == 64 ? 4 : 2;   ///< of a block: as many as registers hold
-    static constexpr int kPacks = Coefficients::kWidth / kPack;  ///< of its columns
+    static constexpr Index kRows = simd::kBytes == 64 ? 4 : 2;  ///< of a block: as many as registers hold
+    static constexpr Index kWidth = Coefficients::kWidth;
+    static constexpr int kPacks = kWidth / kPack;  ///< of its columns
 
     /// `weights`: of the neurons of the second side in sums (their a included); null for a matrix.
     PairTiles(const Side& first, const Side& second, const double* weights, Want want, int threads);

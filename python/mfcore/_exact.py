@@ -124,12 +124,12 @@ class GaussianExact:
     ) -> tuple[FloatArray, FloatArray | None]:
         """∫U(θ, ·)dρ and its gradient."""
         core, threads = self._network._core, self._threads
-        if points is theta and self._law is not None:  # every pair once, for all parts
+        if self._law is not None and _same(theta, points):  # every pair once, for all parts
             return _core.own_potential(core, theta, weights, *self._law, want_grad, threads)
         value, total = np.zeros(len(theta)), np.zeros_like(theta) if want_grad else None
         for part in self._parts:
             rows = self._seen(part, theta)
-            columns = rows if points is theta else self._seen(part, points)  # the core halves such pairs
+            columns = rows if _same(theta, points) else self._seen(part, points)  # the core halves such pairs
             potential, grad = _core.pair_potential(core, rows, columns, weights, want_grad, threads)
             value += part.weight * potential
             if total is not None:
@@ -178,6 +178,12 @@ class GaussianExact:
             potential = _core.pair_potential(teacher._core, rows, rows, mean, False, self._threads)[0]
             return float(mean @ potential)
         return float(label) ** 2
+
+
+def _same(one: FloatArray, two: FloatArray) -> bool:
+    """Are these the same numbers in memory? Views of one array are different objects."""
+    layout = one.shape == two.shape and one.strides == two.strides
+    return one is two or (layout and one.ctypes.data == two.ctypes.data)
 
 
 def _diagonal_law(parts: Sequence[GaussianPart]) -> tuple[list[float], list[int], list[float]] | None:
