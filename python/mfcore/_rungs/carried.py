@@ -124,7 +124,7 @@ class Carried:
         if separable is not None and separable.covers(z):
             found, _ = separable.compiled.moments(z, weights, self._threads)
             return separable.predictions(found)
-        return moments(self._reduced, z, weights)
+        return moments(self._reduced, z, weights, self._threads)
 
     def state(self) -> dict[str, np.ndarray]:
         """All that `restore` needs."""

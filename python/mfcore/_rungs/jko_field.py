@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._check import FloatArray
 from ..reduce import ReducedModel
+from .field import features_at, gradients_at
 
 Mask = npt.NDArray[np.bool_]
 
@@ -94,8 +95,7 @@ class Field:
     def value(self, z: FloatArray, w: FloatArray) -> tuple[FloatArray, float, float, float]:
         """p(f − y), the energy, the sum of the sizes of its terms, and R."""
         reduced = self.reduced
-        core = reduced._compiled
-        phi = reduced.features(z) if core is None else core.features(z, self._threads)
+        phi = features_at(reduced, z, self._threads)
         f = np.einsum("m,mq->q", w, phi)  # as fast as BLAS here, without its threads
         residual = reduced.weights * (f - reduced.targets)
         risk = float(residual @ (f - reduced.targets)) + reduced.noise
@@ -105,8 +105,7 @@ class Field:
 
     def slopes(self, z: FloatArray) -> FloatArray:
         """∂Φ_q/∂z_c of the coordinates that move, shape (m, c, Q)."""
-        core = self.reduced._compiled
-        full = self.reduced._gradients(z) if core is None else core.gradients(z, self._threads)
+        full = gradients_at(self.reduced, z, self._threads)
         return np.ascontiguousarray(full[:, :, self.moving].transpose(0, 2, 1))
 
     def drift(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
