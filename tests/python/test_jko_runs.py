@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from mfcore._blocks import Scalar
 from mfcore._reduced_init import ReducedInit
+from mfcore._rungs import jko_table
 from mfcore.energy import free_energy
 from mfcore.jko import JKO
 
@@ -126,6 +127,41 @@ def test_stops_and_restarts_change_no_bit(noise):
     assert parts.risk() == whole.risk()
     assert parts.meta() == whole.meta()
     assert parts.observed() == whole.observed()
+
+
+def test_features_on_a_box_that_grows_are_those_of_the_model(monkeypatch):
+    """They are separable to 1e-12, and steps are solved to 1e-9 of themselves."""
+    law = mf.data.AnisotropicGaussians(d=math.inf, delta=0.5, fraction=0.2)
+    model = mf.Model(law, mf.Network(mf.activations.softplus), rates={"w": 3.0}).reduce()
+    method = JKO(0.5, start=np.array([[0.1, 0.2], [0.2, 0.1], [0.15, 0.15]]))
+    rungs = {}
+    for dear in (math.inf, 0):
+        monkeypatch.setattr(jko_table, "_DEAR", dear)
+        rungs[dear] = method.start(model, 0, THREADS)
+    first = rungs[0]._point.energy.field.box
+    parts = method.start(model, 0, THREADS)
+    for t in (1.5, 6.0, 15.0):  # odd numbers of steps: the companion is between two of its own
+        parts.advance(t, math.inf)
+        state = parts.state()
+        parts = method.start(model, 0, THREADS)
+        parts.restore(state)
+        for rung in rungs.values():
+            assert rung.advance(t, math.inf)
+        assert parts.measure() == rungs[0].measure()
+        assert parts.risk() == rungs[0].risk()
+        np.testing.assert_allclose(rungs[0].measure().points, rungs[math.inf].measure().points, atol=1e-8)
+        np.testing.assert_allclose(rungs[0].risk(), rungs[math.inf].risk(), atol=1e-10)
+    assert parts.meta() == rungs[0].meta()
+    assert rungs[0].meta()["unfinished"] == 0
+    assert rungs[0]._point.energy.field.box[0, 1] > first[0, 1]
+    fresh = method.start(model, 0, THREADS)
+    early = fresh.state()
+    fresh.restore(state)  # another box, and back
+    fresh.restore(early)
+    assert fresh.advance(6.0, math.inf)
+    again = method.start(model, 0, THREADS)
+    assert again.advance(6.0, math.inf)
+    assert fresh.measure() == again.measure()
 
 
 def test_checkpoints_resume(tmp_path):

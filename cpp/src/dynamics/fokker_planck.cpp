@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "dynamics/labels.hpp"
 #include "dynamics/noisy_steps.hpp"
 #include "mfcore/errors.hpp"
 
@@ -32,6 +32,7 @@ public:
         : params_(params),
           steps_(std::move(potential), axes, params.temperature, params.threads),
           grid_(steps_.potential()),
+          labels_(axes, grid_),
           now_(grid_.size(), grid_.rank()),
           ahead_(now_),
           rival_(now_),
@@ -43,7 +44,7 @@ public:
         // Part of the state: it may be saved before the first step is taken.
         if (params.step == 0) control_.first_h = control_.h = params.first;
         grid_.spread(start, now_.mass.data());
-        total_ = std::accumulate(now_.mass.begin(), now_.mass.end(), 0.0);
+        labels_.count(now_.mass);
         steps_.evaluate(now_);
         ahead_control_ = control_;
     }
@@ -85,22 +86,23 @@ public:
 
     FlowState save() const override {
         const Control& c = control_;
-        FlowState state{{total_, c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
+        FlowState state{{c.t, c.h, c.first_h, c.rise, c.compared_h, c.implicit ? 1.0 : 0.0,
                          static_cast<double>(c.countdown), static_cast<double>(c.counts.steps),
                          static_cast<double>(c.counts.rejected), static_cast<double>(c.counts.evaluations),
                          shown_, begun_},
                         std::vector<double>(size())};
         grid_.gather(now_.mass.data(), state.vectors.data());
+        state.vectors.insert(state.vectors.end(), labels_.totals().begin(), labels_.totals().end());
         return state;
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 13, "numbers", "has the wrong length", state.numbers.size());
-        require(state.vectors.size() == static_cast<std::size_t>(size()), "vectors", "has the wrong length",
-                state.vectors.size());
+        require(state.numbers.size() == 12, "numbers", "has the wrong length", state.numbers.size());
+        const std::size_t expected = static_cast<std::size_t>(size()) + labels_.totals().size();
+        require(state.vectors.size() == expected, "vectors", "has the wrong length", state.vectors.size());
         const double* number = state.numbers.data();
         Control& c = control_;
-        for (double* to : {&total_, &c.t, &c.h, &c.first_h, &c.rise, &c.compared_h}) *to = *number++;
+        for (double* to : {&c.t, &c.h, &c.first_h, &c.rise, &c.compared_h}) *to = *number++;
         c.implicit = *number++ != 0;
         for (Index* to : {&c.countdown, &c.counts.steps, &c.counts.rejected, &c.counts.evaluations})
             *to = static_cast<Index>(*number++);
@@ -109,6 +111,7 @@ public:
         counts_ = c.counts;
         ahead_known_ = false;
         grid_.spread(state.vectors.data(), now_.mass.data());
+        labels_.restore(state.vectors.data() + size());
         steps_.evaluate(now_);
         if (shown_ > c.t) step_aside();
     }
@@ -251,7 +254,7 @@ private:
             trial.error = sum.a / params_.rtol;
             if (checked && !(trial.error <= 1)) return trial;
             if (params_.order == 2) {
-                for (double& mass : to.mass) mass *= total_ / sum.b;
+                labels_.conserve(to.mass, sum.b);
                 steps_.evaluate(to);
             }
             if (params_.order == 1 || !falls(to)) {
@@ -277,7 +280,7 @@ private:
     FokkerPlanckParams params_;
     mutable NoisySteps steps_;  // its scratch
     const GridPotential& grid_;
-    double total_ = 1;
+    Labels labels_;
     std::vector<Index> watched_;  // cells at the walls
     // The main sequence is at now_; ahead_ follows, if known, and side_ is between them, at shown_.
     State now_, ahead_, rival_, side_;

@@ -16,7 +16,7 @@ from ..measure import Cloud
 from ..model import Model
 from ..reduce import ReducedModel
 from .carried import Carried
-from .field import chunks
+from .field import chunks, features_at, gradients_at
 from .particles import message_of
 from .reduced import reduced_of
 
@@ -31,7 +31,7 @@ class AtomRung:
     """Atoms on their way, and fewer of them to compare with where nothing else tells the error."""
 
     def __init__(self, method: Atoms, model: Model | ReducedModel, seed: int, threads: int) -> None:
-        self._method, self._seed = method, seed
+        self._method, self._seed, self._threads = method, seed, threads
         self._reduced = reduced = reduced_of(model)
         _check(method, reduced)
         self._noisy = reduced.temperature > 0
@@ -70,7 +70,10 @@ class AtomRung:
             root = np.sqrt(reduced.weights)
             self._most = count // NODES
             self._mesh = start_mesh(
-                line, lambda z: reduced.features(z) * root, _SHARE * method.rtol, self._most
+                line,
+                lambda z: features_at(reduced, z, self._threads) * root,
+                _SHARE * method.rtol,
+                self._most,
             )
             return line.points(self._mesh.parameters), self._mesh.masses, None
         if free == 0:
@@ -149,13 +152,12 @@ class AtomRung:
         """What can hide between the last atom of a panel at a wall and the first that is not there yet."""
         reduced, w = self._reduced, self._atoms.weights
         residual = reduced.weights * (f - reduced.targets)
-        gradients: Any = reduced.gradients
         total = 0.0
         for c in np.flatnonzero(reduced.nonnegative):
             at_wall = z[:, c] <= 0
             free = ~at_wall & (np.roll(at_wall, 1) | np.roll(at_wall, -1))
             if free.any():
-                slope = gradients(z[free])[:, :, c] @ residual
+                slope = gradients_at(reduced, z[free], self._threads)[:, :, c] @ residual
                 total += float(np.abs(w[free] * z[free, c] * slope).sum())
         return total
 
@@ -165,7 +167,7 @@ class AtomRung:
         residual = reduced.weights * (f - reduced.targets)
         first = second = own = 0.0
         for part in chunks(reduced, len(w)):
-            phi = reduced.features(z[part])
+            phi = features_at(reduced, z[part], self._threads)
             psi = phi @ residual
             first += float(w[part] @ psi)
             second += float(w[part] @ psi**2)

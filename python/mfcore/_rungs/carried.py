@@ -10,8 +10,9 @@ import numpy as np
 from .. import _core
 from .._check import FloatArray
 from .._panels import NODES, TAIL, Mesh, refined, tails
-from .._separable import NotSeparableError, Separable
+from .._separable import Separable
 from ..reduce import ReducedModel
+from .boxes import enclosing, inside, separated
 from .field import clamped, moments, system_of
 from .stiff import KINDS, ImplicitFlow
 
@@ -22,7 +23,6 @@ _WALL = 1e2  # how much more error is tolerated where a wall cuts a panel: its a
 _SHARE = 0.1  # of the tolerances of a step, for what panels may lose
 _HALF = 0.5  # panels that have lost this share of that are halved together with those that lost it all
 _DEAR = 50_000_000  # nanoseconds of all features, from which it pays to make them separable
-_INNER, _OUTER = 0.5, 0.25  # how far beyond the atoms the box is, in their own spread, and its rim
 
 
 class _Now(NamedTuple):
@@ -62,7 +62,7 @@ class Carried:
         if like is not None:
             box, separable = like._now.box, like._now.separable
         elif self._is_dear(len(points)):
-            box, separable = self._separate(self._enclose(points))
+            box, separable = separated(reduced, enclosing(points, self._walls), self._walls)
         now = _Now(weights, mesh, 1.0, box, separable, 0.0, (0, 0, 0, 0.0))
         self._now: _Now = self._begin(now, points, 0.0)
 
@@ -124,7 +124,7 @@ class Carried:
         if separable is not None and separable.covers(z):
             found, _ = separable.compiled.moments(z, weights, self._threads)
             return separable.predictions(found)
-        return moments(self._reduced, z, weights)
+        return moments(self._reduced, z, weights, self._threads)
 
     def state(self) -> dict[str, np.ndarray]:
         """All that `restore` needs."""
@@ -149,7 +149,7 @@ class Carried:
         if "box" not in state:
             box, separable = None, None
         elif box is None or not np.array_equal(box, state["box"]):
-            box, separable = self._separate(state["box"])
+            box, separable = separated(self._reduced, state["box"], self._walls)
         counts = (int(steps), int(rejected), int(evaluations), drift)
         now = _Now(weights, mesh, slack, box, separable, since, counts)
         self._now = self._begin(now, np.zeros((len(weights), len(self._walls))), 0.0)
@@ -212,8 +212,9 @@ class Carried:
         next_ = self.flow.refused().reshape(z.shape)
         h, unite = self.flow.step_size, self.flow.steps > 0  # what was split just now is not united again
         now = now._replace(since=self.t, before=self.counts)
-        if now.box is not None and not _inside(now.box, self.clamped(next_)):
-            box, separable = self._separate(self._enclose(np.concatenate([z, self.clamped(next_)])))
+        if now.box is not None and not inside(now.box, self.clamped(next_)):
+            both = np.concatenate([z, self.clamped(next_)])
+            box, separable = separated(self._reduced, enclosing(both, self._walls), self._walls)
             now = now._replace(box=box, separable=separable)
         if now.mesh is not None:
             mesh, z, slack = self._remesh(now.mesh, z, next_, now.slack, unite)
@@ -254,29 +255,7 @@ class Carried:
             return False
         return atoms * features.nanoseconds >= _DEAR
 
-    def _enclose(self, z: FloatArray) -> FloatArray:
-        """A box around these atoms and more."""
-        low, high = z.min(axis=0), z.max(axis=0)
-        spread = np.maximum(high - low, 0.5 * np.maximum(np.abs(low), np.abs(high)))
-        spread = np.maximum(spread, 0.1)
-        low = np.where(self._walls, 0.0, low - _INNER * spread)
-        return np.stack([low, high + _INNER * spread], axis=1)
-
-    def _separate(self, box: FloatArray) -> tuple[FloatArray | None, Separable | None]:
-        """The box with features on it and on a rim around, if they can be had."""
-        low, high = box.T
-        rim = _OUTER * (high - low)
-        outer = np.stack([np.where(self._walls, 0.0, low - rim), high + rim], axis=1)
-        try:
-            return box, Separable.build(self._reduced, outer)
-        except NotSeparableError:
-            return None, None
-
 
 def _tail_weights(mesh: Mesh) -> FloatArray:
     """How much the tail of a panel counts: as much as its mass, if that is not next to nothing."""
     return np.asarray(np.maximum(mesh.panel_masses, 1e-6))
-
-
-def _inside(box: FloatArray, z: FloatArray) -> bool:
-    return bool(((z >= box[:, 0]) & (z <= box[:, 1])).all())

@@ -15,11 +15,23 @@ from ..reduce import ReducedModel
 _CHUNK = 1 << 20  # numbers of features that Python holds at a time
 
 
-def moments(reduced: ReducedModel, z: FloatArray, weights: FloatArray) -> FloatArray:
+def features_at(reduced: ReducedModel, z: FloatArray, threads: int) -> FloatArray:
+    """Φ_q(z), shape (n, Q), on this many threads."""
+    core = reduced._compiled
+    return reduced.features(z) if core is None else core.features(z, threads)
+
+
+def gradients_at(reduced: ReducedModel, z: FloatArray, threads: int) -> FloatArray:
+    """∂Φ_q/∂z_c, shape (n, Q, k), on this many threads."""
+    core = reduced._compiled
+    return reduced._gradients(z) if core is None else core.gradients(z, threads)
+
+
+def moments(reduced: ReducedModel, z: FloatArray, weights: FloatArray, threads: int) -> FloatArray:
     """f_q = ∫Φ_q dρ, a few atoms at a time."""
     f = np.zeros(len(reduced.weights))
     for part in chunks(reduced, len(z)):
-        f += weights[part] @ reduced.features(z[part])
+        f += weights[part] @ features_at(reduced, z[part], threads)
     return f
 
 
@@ -72,7 +84,7 @@ def _gradient(reduced: ReducedModel, weights: FloatArray) -> Callable[[FloatArra
             return out
         at = clamped(z, np.array(reduced.nonnegative))
         with np.errstate(all="ignore"):
-            residual = reduced.weights * (moments(reduced, at, weights) - reduced.targets)
+            residual = reduced.weights * (moments(reduced, at, weights, 1) - reduced.targets)
             for part in chunks(reduced, len(z)):
                 out[part] = np.einsum("nqk,q->nk", by_hand(at[part]), residual)
         return out

@@ -17,6 +17,7 @@ from .jko_cells import CellsEnergy
 from .jko_field import Field, Place
 from .jko_start import start_atoms, start_cells
 from .jko_step import movement
+from .jko_table import TableField
 from .reduced import reduced_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _SAFE = 1.25  # Roache's factor where the order of convergence is known to be th
 class _Point(NamedTuple):
     """Where the run is: assigned as a whole, so that Ctrl-C finds the old or the new one."""
 
+    energy: AtomsEnergy | CellsEnergy
+    coarse: AtomsEnergy | CellsEnergy  # of the companion
     place: Place
     half: Place  # of the companion, at the last even step
     steps: int
@@ -45,11 +48,15 @@ class JkoRung:
         self.reduced = reduced_of(model)
         self._method, self._tau = method, method.tau
         _check_model(self.reduced)
-        field = Field(self.reduced, threads)
+        self._threads = threads
         start = _measure(self.reduced, method.measure)
-        self._energy, place = _begin(field, start, method.count)
-        self._coarse, half = _begin(field, start, method.count // 2)
-        self._point = _Point(place, half, 0, 0, 0, -math.inf, math.inf)
+        field = Field(self.reduced, threads)
+        if self.reduced.temperature == 0:
+            points = start_atoms(self.reduced, start, method.count).points
+            field = TableField.around(self.reduced, threads, points)
+        energy, place = _begin(field, start, method.count)
+        coarse, half = _begin(field, start, method.count // 2)
+        self._point = _Point(energy, coarse, place, half, 0, 0, 0, -math.inf, math.inf)
         self._status, self._message = "running", ""
         self._risk: tuple[int, float] | None = None
 
@@ -86,7 +93,7 @@ class JkoRung:
 
     def measure(self) -> Cloud | Density:
         """The density on its cells; atoms without noise, at the start from atoms, and of several labels."""
-        energy, place = self._energy, self._point.place
+        energy, place = self._point.energy, self._point.place
         alone = place.z.shape[1] == 1 and math.isfinite(place.energy)
         if isinstance(energy, CellsEnergy) and alone:
             return Density(place.x[0].copy(), energy.masses[0])
@@ -108,7 +115,7 @@ class JkoRung:
             other = point.half.risk
             if point.steps % 2:
                 with np.errstate(all="ignore"):  # what is not finite is reported by the run itself
-                    other = (other + movement(self._coarse, point.half, 2 * self._tau).place.risk) / 2
+                    other = (other + movement(point.coarse, point.half, 2 * self._tau).place.risk) / 2
             self._risk = point.steps, other
         return point.place.risk, _SAFE * abs(point.place.risk - self._risk[1])
 
@@ -120,13 +127,25 @@ class JkoRung:
         """The variables of the scheme, its companion's, and counts."""
         p = self._point
         numbers = [p.steps, p.iterations, p.unfinished, p.increase, p.speed]
-        return {"numbers": np.array(numbers), "x": p.place.x, "half": p.half.x}
+        state = {"numbers": np.array(numbers), "x": p.place.x, "half": p.half.x}
+        if isinstance(p.energy, AtomsEnergy) and isinstance(p.energy.field, TableField):
+            state["box"] = p.energy.field.box
+        return state
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
         steps, iterations, unfinished, increase, speed = state["numbers"].tolist()
-        place, half = self._energy.at(state["x"].copy()), self._coarse.at(state["half"].copy())
-        self._point = _Point(place, half, int(steps), int(iterations), int(unfinished), increase, speed)
+        energy, coarse = self._point.energy, self._point.coarse
+        if isinstance(energy, AtomsEnergy) and isinstance(coarse, AtomsEnergy):
+            field, box = energy.field, state.get("box")
+            known = isinstance(field, TableField) and box is not None and np.array_equal(field.box, box)
+            if not known and (box is not None or isinstance(field, TableField)):
+                field = TableField.on(self.reduced, self._threads, box)
+                energy, coarse = energy.by(field), coarse.by(field)
+        place, half = energy.at(state["x"].copy()), coarse.at(state["half"].copy())
+        self._point = _Point(
+            energy, coarse, place, half, int(steps), int(iterations), int(unfinished), increase, speed
+        )
         self._status = "running"
 
     def meta(self) -> dict[str, Any]:
@@ -148,25 +167,40 @@ class JkoRung:
                 f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}"
             )
             return False
+        p = self._point = _covered(p)
         steps, half = p.steps + 1, p.half
         with np.errstate(all="ignore"):  # what is not finite is reported
-            done = movement(self._energy, p.place, self._tau)
+            done = movement(p.energy, p.place, self._tau)
             if steps % 2 == 0:
-                half = movement(self._coarse, half, 2 * self._tau).place
+                half = movement(p.coarse, half, 2 * self._tau).place
         if not math.isfinite(done.place.energy):
             self._status = "diverged"
             self._message = f"the free energy was not finite at step {steps} (t = {steps * self._tau:g})"
             return False
-        self._point = _Point(
-            done.place,
-            half,
-            steps,
-            p.iterations + done.iterations,
-            p.unfinished + (not done.finished),
-            max(p.increase, done.place.energy - p.place.energy),
-            math.sqrt(self._energy.transport(done.place.x - p.place.x)) / self._tau,
+        self._point = p._replace(
+            place=done.place,
+            half=half,
+            steps=steps,
+            iterations=p.iterations + done.iterations,
+            unfinished=p.unfinished + (not done.finished),
+            increase=max(p.increase, done.place.energy - p.place.energy),
+            speed=math.sqrt(p.energy.transport(done.place.x - p.place.x)) / self._tau,
         )
         return True
+
+
+def _covered(p: _Point) -> _Point:
+    """The same with features on a box that holds all atoms."""
+    if not (isinstance(p.energy, AtomsEnergy) and isinstance(p.coarse, AtomsEnergy)):
+        return p
+    field = p.energy.field
+    if not isinstance(field, TableField):
+        return p
+    other = field.covering(np.concatenate([p.place.z, p.half.z]))
+    if other is field:
+        return p
+    energy, coarse = p.energy.by(other), p.coarse.by(other)
+    return p._replace(energy=energy, coarse=coarse, place=energy.at(p.place.x), half=coarse.at(p.half.x))
 
 
 def _check_model(reduced: ReducedModel) -> None:

@@ -12,14 +12,18 @@ class AtomsEnergy:
     """F of weighted atoms at temperature 0: ½R + (λ/2)Σ w_i|z_i|². The variables are their places."""
 
     def __init__(self, field: Field, points: FloatArray, weights: FloatArray) -> None:
-        self._field, self._points, self.weights = field, points, weights
+        self.field, self._points, self.weights = field, points, weights
         self.bounded = np.tile(field.nonnegative, (len(points), 1))
+
+    def by(self, field: Field) -> AtomsEnergy:
+        """The same by another field."""
+        return AtomsEnergy(field, self._points, self.weights)
 
     def at(self, x: FloatArray) -> Place:
         """F and all that its derivatives need."""
         z = self._points.copy()
-        z[:, self._field.moving] = x
-        return Place(x, z, *self._field.value(z, self.weights))
+        z[:, self.field.moving] = x
+        return Place(x, z, *self.field.value(z, self.weights))
 
     def guess(self, place: Place, tau: float) -> FloatArray:
         """Where the atoms are."""
@@ -27,24 +31,24 @@ class AtomsEnergy:
 
     def transport(self, move: FloatArray) -> float:
         """Σ w_i |Δz_i|²/rate: that of one plan, hence at least W²."""
-        return float(self.weights @ (move**2 @ (1 / self._field.rates)))
+        return float(self.weights @ (move**2 @ (1 / self.field.rates)))
 
     def slopes(self, place: Place) -> FloatArray:
-        """∂Φ_q at the atoms."""
-        return self._field.slopes(place.z)
+        """√p_q ∂Φ_q at the atoms."""
+        return self.field.slopes(place.z)
 
     def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
         """∂²Ψ_λ at the atoms."""
-        return self._field.curvature(place.z, place.residual, slopes)
+        return self.field.curvature(place.z, place.residual, slopes)
 
     def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
         """w_i [∂Ψ_λ(z_i) + Δz_i/(τ rate)]."""
-        drift = self._field.drift(place.z, place.residual, slopes)
-        return np.asarray(self.weights[:, None] * (drift + move / (tau * self._field.rates)))
+        drift = self.field.drift(place.z, place.residual, slopes)
+        return np.asarray(self.weights[:, None] * (drift + move / (tau * self.field.rates)))
 
     def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
         """−τ rate g_i/w_i."""
-        return np.asarray(-tau * self._field.rates * g / self.weights[:, None])
+        return np.asarray(-tau * self.field.rates * g / self.weights[:, None])
 
     def newton(
         self,
@@ -59,7 +63,7 @@ class AtomsEnergy:
 
         With the variables scaled by √(τ rate/w_i), blocks are I + √(τ rate) ∂²Ψ_λ √(τ rate).
         """
-        free, speed = ~fixed, np.sqrt(tau * self._field.rates)
+        free, speed = ~fixed, np.sqrt(tau * self.field.rates)
         blocks = curvature * speed[:, None] * speed * (free[:, :, None] & free[:, None, :])
         values, vectors = np.linalg.eigh(blocks)
         # The preconditioner must be positive: tiny and negative curvatures count as positive ones.
@@ -69,7 +73,7 @@ class AtomsEnergy:
 
         def apply(v: FloatArray) -> FloatArray:
             own = v + np.einsum("mab,mb->ma", blocks, v)
-            return np.asarray(own + roots * self._field.coupling(slopes, roots * v))
+            return np.asarray(own + roots * self.field.coupling(slopes, roots * v))
 
         def precondition(v: FloatArray) -> FloatArray:
             return np.asarray(np.einsum("mab,mb->ma", inverse, v))

@@ -71,7 +71,7 @@ class CellsEnergy:
         return float((self.masses * (left**2 + left * right + right**2)).sum()) / (3 * self._rate)
 
     def slopes(self, place: Place) -> FloatArray:
-        """∂Φ_q at the centres."""
+        """√p_q ∂Φ_q at the centres."""
         return self._field.slopes(place.z)
 
     def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:

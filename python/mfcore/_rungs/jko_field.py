@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._check import FloatArray
 from ..reduce import ReducedModel
+from .field import features_at, gradients_at
 
 Mask = npt.NDArray[np.bool_]
 
@@ -24,7 +25,7 @@ class Place(NamedTuple):
 
     x: FloatArray
     z: FloatArray  # the points at which features are evaluated, shape (m, k)
-    residual: FloatArray  # p_q (f_q − y_q)
+    residual: FloatArray  # √p_q (f_q − y_q)
     energy: float  # F; inf where x is not admissible
     size: float  # the sum of the sizes of F's terms: F is known to some 1e-16 of it
     risk: float
@@ -48,7 +49,7 @@ class Energy(Protocol):
         ...
 
     def slopes(self, place: Place) -> FloatArray:
-        """∂Φ_q at the points in the coordinates that move, shape (m, c, Q)."""
+        """√p_q ∂Φ_q at the points in the coordinates that move, shape (m, c, Q)."""
         ...
 
     def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
@@ -90,24 +91,27 @@ class Field:
         self.decays = np.flatnonzero(reduced.decays) if reduced.ridge > 0 else np.empty(0, dtype=np.intp)
         self.decay = np.where(np.array(reduced.decays)[self.moving], reduced.ridge, 0.0)
         self.nonnegative = np.array(reduced.nonnegative)[self.moving]
+        self._root = np.sqrt(reduced.weights)
 
     def value(self, z: FloatArray, w: FloatArray) -> tuple[FloatArray, float, float, float]:
-        """p(f − y), the energy, the sum of the sizes of its terms, and R."""
+        """√p(f − y), the energy, the sum of the sizes of its terms, and R."""
         reduced = self.reduced
-        core = reduced._compiled
-        phi = reduced.features(z) if core is None else core.features(z, self._threads)
+        phi = features_at(reduced, z, self._threads)
         f = np.einsum("m,mq->q", w, phi)  # as fast as BLAS here, without its threads
-        residual = reduced.weights * (f - reduced.targets)
-        risk = float(residual @ (f - reduced.targets)) + reduced.noise
-        penalty = 0.5 * reduced.ridge * float(w @ np.square(z[:, self.decays]).sum(axis=1))
+        residual = self._root * (f - reduced.targets)
+        risk = float(residual @ residual) + reduced.noise
+        penalty = self.penalty(z, w)
         size = float(reduced.weights @ (f * f + reduced.targets**2)) + reduced.noise + penalty
         return residual, 0.5 * risk + penalty, size, risk
 
+    def penalty(self, z: FloatArray, w: FloatArray) -> float:
+        """(λ/2)∫|z|²."""
+        return 0.5 * self.reduced.ridge * float(w @ np.square(z[:, self.decays]).sum(axis=1))
+
     def slopes(self, z: FloatArray) -> FloatArray:
-        """∂Φ_q/∂z_c of the coordinates that move, shape (m, c, Q)."""
-        core = self.reduced._compiled
-        full = self.reduced._gradients(z) if core is None else core.gradients(z, self._threads)
-        return np.ascontiguousarray(full[:, :, self.moving].transpose(0, 2, 1))
+        """√p_q ∂Φ_q/∂z_c of the coordinates that move, shape (m, c, Q)."""
+        full = gradients_at(self.reduced, z, self._threads)
+        return np.ascontiguousarray(full[:, :, self.moving].transpose(0, 2, 1)) * self._root
 
     def drift(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
         """∂Ψ_λ at the points, shape (m, c)."""
@@ -126,7 +130,7 @@ class Field:
     def coupling(self, slopes: FloatArray, v: FloatArray) -> FloatArray:
         """Σ_q p_q ∂Φ_q(z_i) Σ_j ∂Φ_q(z_j) v_j: what the change v of all points does to the drift of each."""
         c = slopes.reshape(-1, slopes.shape[2])
-        return _across(slopes, self.reduced.weights * np.einsum("m,mq->q", v.ravel(), c))
+        return _across(slopes, np.einsum("m,mq->q", v.ravel(), c))
 
 
 def _across(slopes: FloatArray, nodes: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from .._project import Coordinates
 from ..measure import Density, as_measure
 from ..model import Model
 from ..reduce import ReducedModel
+from .field import features_at, gradients_at
 from .particles import message_of
 from .rung import LimitRung
 from .sgd import start_of
@@ -45,8 +46,8 @@ class _Late(Exception):
 class Field:
     """c_q(t) of a driver, forwards in time and a few looks back: a step that is refused is tried again."""
 
-    def __init__(self, driver: LimitRung) -> None:
-        self.driver, self.deadline = driver, math.inf
+    def __init__(self, driver: LimitRung, threads: int) -> None:
+        self.driver, self.deadline, self._threads = driver, math.inf, threads
         self._reduced = driver.reduced
         self._marks: list[_Mark] = []
         self._at = 0.0  # where the driver is
@@ -91,11 +92,11 @@ class Field:
         measure = self.driver.measure()
         if not isinstance(measure, Density):
             points, weights = as_measure(measure, "measure", len(self._reduced.coordinates))
-            return np.asarray(weights @ self._reduced.features(points))
+            return np.asarray(weights @ features_at(self._reduced, points, self._threads))
         same = len(self._edges) == len(measure.edges)
         if not same or not all(map(np.array_equal, self._edges, measure.edges)):
             self._edges = measure.edges
-            self._table = self._reduced.features(measure.as_cloud().points)
+            self._table = features_at(self._reduced, measure.as_cloud().points, self._threads)
         return np.asarray(measure.mass.ravel() @ self._table)
 
     def _stopped(self) -> None:
@@ -123,7 +124,7 @@ class NonlinearRung:
         begin: Callable[[_core.System, FloatArray], _core.Flow],
         step: float | None,
     ) -> None:
-        self._features, self._field, self._step = driver.reduced, Field(driver), step
+        self._features, self._field, self._step = driver.reduced, Field(driver, threads), step
         self._threads, self._end = threads, "reached"
         self._start = start_of(model, neurons, seed)
         self._coordinates = Coordinates(model.network, model.data, driver.reduced.coordinates)
@@ -221,13 +222,9 @@ class NonlinearRung:
         block = max(1, _ENTRIES // (len(residual) * z.shape[1]))
         for first in range(0, len(z), block):
             rows = slice(first, first + block)
-            gradient[rows] = np.matmul(residual, self._gradients(z[rows]))
+            gradient[rows] = np.matmul(residual, gradients_at(reduced, z[rows], self._threads))
         gradient += reduced.ridge * np.array(reduced.decays) * z
         return -np.array(reduced.rates) * gradient
-
-    def _gradients(self, z: FloatArray) -> FloatArray:
-        compiled = self._features._compiled
-        return self._features._gradients(z) if compiled is None else compiled.gradients(z, self._threads)
 
     def _rounded(self, t: float) -> float:
         """The time meant by a sum of steps."""
