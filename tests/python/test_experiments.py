@@ -136,6 +136,9 @@ def test_reproduce_keeps_what_was_run_before_ctrl_c(monkeypatch, isotropic, tmp_
     assert "isotropic-gaussians-partial.npz" in err
     with np.load(tmp_path / "isotropic-gaussians-partial.npz") as numbers:
         assert np.array_equal(numbers["pde/risk"], isotropic.runs["pde"].risk)
+    code, _, err = run(capsys, "reproduce", "isotropic-gaussians", "--out", str(tmp_path))
+    assert code == 2  # what was kept is not lost by a second try
+    assert "--force overwrites it" in err
 
 
 @pytest.mark.parametrize(
