@@ -65,6 +65,9 @@ def test_list_names_everything_a_model_is_made_of(capsys, monkeypatch):
     named = {re.match(r"[\w]+", line.strip())[0] for line in out.splitlines() if line.startswith("  ")}
     assert {"relu", "tanh", "piecewise_linear", "IsotropicGaussians", "Dataset", "mmn18", "jko"} <= named
     assert {"Gaussian", "Product", "Points", "Radial", "Sphere", "Normal", "MonteCarlo"} <= named
+    assert set(re.findall(r"^  ([a-z-]+-[a-z]+|noisy|ladder) ", out, re.M)) == set(mfcore.experiments.NAMES)
+    out = out.partition("Experiments")[0]
+    named = {re.match(r"[\w]+", line.strip())[0] for line in out.splitlines() if line.startswith("  ")}
     assert not named & {"from_config", "InitialLaw", "ScalarLaw", "Canonical", "DataLaw", "Activation"}
     assert {"SGD", "GD", "Particles", "Flow"} <= named
     for name in named - {"Exact", "MonteCarlo"}:
@@ -97,6 +100,15 @@ def test_misuse_is_one_line_and_exit_code_2(capsys, arguments, message):
     assert (code, out) == (2, "")
     assert re.fullmatch(r"mfcore: error: [^\n]*\n", err)
     assert message in err
+
+
+def test_bench_overwrites_its_file_by_force_only(capsys, bench, tmp_path):
+    kept = tmp_path / "out.json"
+    kept.write_text("precious")
+    code, _, err = run(capsys, "bench", "--json", str(kept))
+    assert (code, bench.calls) == (2, [])
+    assert "it exists; --force overwrites it" in err
+    assert run(capsys, "bench", "--json", str(kept), "--force")[0] == 0
 
 
 def test_bench_hands_over_its_options_and_returns_the_code(capsys, bench):

@@ -87,6 +87,17 @@ def test_an_interrupted_run_is_kept():
     assert work.runs["run"].status == "interrupted"
 
 
+def test_ctrl_c_while_a_run_is_timed_ends_the_work(monkeypatch):
+    def stopped(model, method, **options):
+        return replace(mf.solve(model, method, **options), status="interrupted")
+
+    monkeypatch.setattr("mfcore.experiments._work.solve", stopped)
+    work = Work(tell=lambda line: None)
+    with pytest.raises(KeyboardInterrupt):
+        work.solve("run", isotropic_gaussians.MODEL, mf.SGD(8, step=0.01), steps=10, horizon=0.1)
+    assert not work.runs  # the run itself was not begun
+
+
 def test_a_run_that_diverges_is_an_error():
     linear = mf.Model(
         data=mf.data.Linear(w=[1.0, 2.0]), network=mf.Network(mf.activations.linear), init=mf.init.Radial(1.0)
@@ -136,6 +147,9 @@ def test_reproduce_keeps_what_was_run_before_ctrl_c(monkeypatch, isotropic, tmp_
     assert "isotropic-gaussians-partial.npz" in err
     with np.load(tmp_path / "isotropic-gaussians-partial.npz") as numbers:
         assert np.array_equal(numbers["pde/risk"], isotropic.runs["pde"].risk)
+    code, _, err = run(capsys, "reproduce", "isotropic-gaussians", "--out", str(tmp_path))
+    assert code == 2  # what was kept is not lost by a second try
+    assert "--force overwrites it" in err
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,16 @@ def test_gaps_of_step_shrink_as_theory_says():
     assert ("PDE-ND", "h") not in [(rate.gap, rate.variable) for rate in risk]  # they know no step
 
 
+@pytest.mark.parametrize("output", ["fixed", "trained"])
+def test_general_coefficients_have_the_slopes_of_fixed_ones(output):
+    model = signed_model(output=output)
+    rates = theory.ladder(model, [16, 256], [0.04, 0.01], horizon=0.4, replicas=8, **QUICK).rates("distance")
+    # As above; the bounds are those of fixed coefficients at one step, and wider.
+    assert rates["ND-PD", "N"].slope == pytest.approx(-0.41, abs=0.2)
+    assert rates["PD-GD", "h"].slope == pytest.approx(1.0, abs=0.05)
+    assert rates["GD-SGD", "h"].slope == pytest.approx(0.54, abs=0.2)
+
+
 def test_only_gaps_of_step_grow_with_the_dimension():
     def budget(d):
         model = mf.Model(mf.data.IsotropicGaussians(d, 0.5), mf.Network(RELU), mf.init.Radial(1.0))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from pathlib import Path
 from typing import Any
+
+from ._show import unused
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -18,11 +21,14 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
     )
     bench.add_argument("--quick", action="store_true", help="small sizes only")
     bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
+    bench.add_argument("--force", action="store_true", help="overwrite a FILE that exists")
     bench.add_argument("--case", metavar="NAME", action="append", help="only this case; may be repeated")
     bench.set_defaults(command=_bench)
 
 
 def _bench(arguments: argparse.Namespace) -> Any:
+    if arguments.json:
+        unused(Path(arguments.json), "--json", arguments.force)
     try:
         bench = importlib.import_module("mfcore.bench")
     except ModuleNotFoundError as error:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import inspect
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from typing import Any
 
 import mfcore
 
-from .. import activations, conventions, data, init, steppers
+from .. import activations, conventions, data, experiments, init, steppers
 from .._registry import public_names
 
 
@@ -21,7 +21,9 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
         "info", parents=[common], help="what is installed and what this machine can run"
     )
     info.set_defaults(command=_info)
-    names = commands.add_parser("list", parents=[common], help="what models are made of, one line each")
+    names = commands.add_parser(
+        "list", parents=[common], help="what models are made of, and experiments, one line each"
+    )
     names.set_defaults(command=_list)
 
 
@@ -63,6 +65,7 @@ def _list(_: argparse.Namespace) -> None:
     _section("Expectations, mf", mfcore, expectations)
     _section("Methods, mf", mfcore, methods)
     _section("Steppers for loops of your own, mf.steppers", steppers, public_names(steppers))
+    _print("Experiments, mfcore reproduce", [(name, experiments.summary(name)) for name in experiments.NAMES])
 
 
 def _is_method(thing: Any) -> bool:
@@ -78,7 +81,11 @@ def _version(package: str) -> str:
 
 
 def _section(title: str, module: Any, names: Iterable[str]) -> None:
-    entries = [(name + _arguments(getattr(module, name)), _summary(getattr(module, name))) for name in names]
+    things = {name: getattr(module, name) for name in names}
+    _print(title, [(name + _arguments(thing), _summary(thing)) for name, thing in things.items()])
+
+
+def _print(title: str, entries: Sequence[tuple[str, str]]) -> None:
     width = max((len(call) for call, _ in entries), default=0)
     print(title)
     for call, summary in entries:

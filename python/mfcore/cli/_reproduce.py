@@ -48,13 +48,14 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     if arguments.seed < 0:
         raise ValueError(f"--seed must be >= 0, got {arguments.seed}")
     folder.mkdir(parents=True, exist_ok=True)
-    for suffix in experiments.suffixes(name):
-        unused(folder / (name + suffix), "--out", arguments.force)
+    partial = folder / f"{name}-partial.npz"
+    for path in (*(folder / (name + suffix) for suffix in experiments.suffixes(name)), partial):
+        unused(path, "--out", arguments.force)
     work = experiments.Work(seed=arguments.seed, tell=_tell, progress=watched())
     try:
         report = experiments.run(name, quick=arguments.quick, work=work)
     except KeyboardInterrupt:
-        return _keep(work, folder / f"{name}-partial.npz")
+        return _keep(work, partial)
     written = report.write(folder, made=_made(arguments, work))
     _print(report.table())
     print(f"{work.seconds():.0f} s; written: {', '.join(map(str, written))}")
@@ -62,9 +63,10 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _keep(work: experiments.Work, path: Path) -> int:
-    if work.runs:
-        experiments.save_runs(path, work.runs)
-    where = f"what was run until then is in {path}" if work.runs else "nothing was finished"
+    some = bool(work.runs or work.arrays)
+    if some:
+        experiments.save_runs(path, work.runs, work.arrays)
+    where = f"what was run until then is in {path}" if some else "nothing was finished"
     print(f"mfcore: interrupted: {where}", file=sys.stderr)
     return 130
 

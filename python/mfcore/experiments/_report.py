@@ -165,6 +165,12 @@ def _numbers(name: str, measure: Measure, run: Trajectory) -> dict[str, FloatArr
     return {f"{name}/{key}": of(measure) for key, of in columns(model, measure).items()}
 
 
+def averaged(quantity: str, samples: FloatArray, expected: float, tolerance: float, source: str) -> Row:
+    """A row of the mean over networks, with its standard error."""
+    mean, error = mean_and_error(samples)
+    return Row(quantity, mean, expected, tolerance, source, error)
+
+
 def mean_and_error(values: FloatArray) -> tuple[float, float | None]:
     """Mean over networks and its standard error, where there are several."""
     values = np.atleast_1d(values)

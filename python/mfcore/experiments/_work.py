@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._check import FloatArray
 from ..model import Model
 from ..reduce import ReducedModel
 from ..solve import solve
@@ -28,6 +29,9 @@ class Work:
         tell: What to do with announcements, such as `print`.
         progress: Show a bar for each run (needs tqdm).
         threads: As in `mf.solve`.
+        runs: What was run until now, by name.
+        arrays: Further numbers that an interruption must not lose.
+        begun: When the work began, on the monotonic clock.
 
     Examples:
         >>> import mfcore as mf
@@ -40,6 +44,7 @@ class Work:
     progress: bool = False
     threads: int | None = None
     runs: dict[str, Trajectory] = field(default_factory=dict)
+    arrays: dict[str, FloatArray] = field(default_factory=dict)
     begun: float = field(default_factory=time.monotonic)
 
     def solve(
@@ -88,8 +93,10 @@ class Work:
             self.tell(f"{name} …")
             return
         options = {**options, "save_at": [], "keep": None, "risk": False, "max_seconds": _PROBE}
-        probe = solve(model, method, **options).meta
-        whole = probe["seconds"] * steps / max(probe["steps"], 1)
+        probe = solve(model, method, **options)
+        if probe.status == "interrupted":
+            raise KeyboardInterrupt
+        whole = probe.meta["seconds"] * steps / max(probe.meta["steps"], 1)
         count = getattr(method, "replicas", 1)
         several = f" of {count} networks" if count > 1 else ""
         self.tell(f"{name}: {steps:,} steps{several}, about {spoken(whole)} …")

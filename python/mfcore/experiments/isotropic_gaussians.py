@@ -23,7 +23,7 @@ from ..plots._axes import TEXT
 from ..solve import log_times
 from ..trajectory import Trajectory
 from ._panels import laws_over_limit, networks, over_limit, quiet, steps_above, times, wide
-from ._report import Report, Row, mean_and_error
+from ._report import Report, Row, averaged
 from ._work import Work
 
 # As published.
@@ -114,16 +114,15 @@ def _rows(sgd: Trajectory, pde: Trajectory) -> list[Row]:
         rows.append(
             Row(f"mean of the density at t = {t:g}", pde.observed["norm_mean"][k], norm, 1e-2, SOURCE)
         )
-        mean, error = mean_and_error(sgd.risk[n])
-        rows.append(Row(f"risk of SGD at t = {t:g}", mean, pde.risk[k], 0.03, "the PDE here", error=error))
-        mean, error = mean_and_error(sgd.observed["norm_mean"][n])
-        there = float(pde.observed["norm_mean"][k])
-        rows.append(Row(f"mean of |w| at t = {t:g}", mean, there, 0.03, "the PDE here", error=error))
+        for what, here, there in (
+            ("risk of SGD", sgd.risk, pde.risk),
+            ("mean of |w|", sgd.observed["norm_mean"], pde.observed["norm_mean"]),
+        ):
+            rows.append(averaged(f"{what} at t = {t:g}", here[n], there[k], 0.03, "the PDE here"))
     few, fraction = 0.1, "share of |w| < 0.1 at the end"
     rho = pde.final.as_cloud()  # type: ignore[union-attr]
     inside = float(rho.weights[rho.points[:, 0] < few].sum())
     rows.append(Row(f"{fraction}, PDE", inside, 0.133, 0.01, SOURCE))
     shares = (np.linalg.norm(sgd.final, axis=-1) < few).mean(axis=-1)  # type: ignore[arg-type]
-    mean, error = mean_and_error(shares)
-    rows.append(Row(f"{fraction}, SGD", mean, inside, 0.02, "the PDE here", error=error))
+    rows.append(averaged(f"{fraction}, SGD", shares, inside, 0.02, "the PDE here"))
     return rows

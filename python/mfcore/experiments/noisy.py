@@ -30,7 +30,7 @@ from ..plots._axes import COLORS, GREY, TEXT
 from ..solve import log_times
 from ..trajectory import Trajectory
 from ._panels import LIMIT, NETWORK, blank, networks, quiet
-from ._report import Report, Row, mean_and_error
+from ._report import Report, Row, averaged
 from ._work import Work
 
 D, DELTA, NORM = 40, 0.4, 0.8
@@ -139,9 +139,6 @@ def _rows(
     distance = float(np.abs(pde.final.mass - law.measure.mass).sum())  # type: ignore[union-attr]
     slope = float(np.log(prices[2] / prices[0]) / np.log(NOISES[2] / NOISES[0]))
     at = int(np.abs(pde.t - size.until).argmin())
-    value, error = mean_and_error(sgd.risk[-1])
-    norm, spread = mean_and_error(sgd.observed["norm_mean"][-1])
-    width, blur = mean_and_error(sgd.observed["norm_std"][-1])
     # SGD: 800 independent draws of ρ would have a risk 0.018 above it on average, (∫U(θ, θ)dρ − ∫∫U)/N.
     return [
         Row("times at which F rose", float((np.diff(excess) > rounding).sum()), 0.0, 0.5, "gradient flow"),
@@ -162,29 +159,13 @@ def _rows(
         Row("∫|ρ_T − ρ*|", distance, 0.0, 1e-4, "stationary law"),
         Row("F(ρ_T) − F*", float(excess[-1]), 0.0, 1e-8, "stationary law"),
         Row("slope of log(R(ρ*) − inf R) in log d/β, to 0.01", slope, 1.0, 0.15, "R(ρ*) ≤ inf R + C·D/β"),
-        Row(
-            f"risk of SGD at t = {size.until:g}",
-            value,
-            float(pde.risk[at]),
-            0.02,
-            "the PDE here",
-            error=error,
-        ),
-        Row(
-            f"mean of |w| at t = {size.until:g}",
-            norm,
-            float(pde.observed["norm_mean"][at]),
-            0.02,
-            "the PDE here",
-            error=spread,
-        ),
-        Row(
-            f"standard deviation of |w| at t = {size.until:g}",
-            width,
-            float(pde.observed["norm_std"][at]),
-            0.02,
-            "the PDE here",
-            error=blur,
+        *(
+            averaged(f"{what} at t = {size.until:g}", here[-1], float(there[at]), 0.02, "the PDE here")
+            for what, here, there in (
+                ("risk of SGD", sgd.risk, pde.risk),
+                ("mean of |w|", sgd.observed["norm_mean"], pde.observed["norm_mean"]),
+                ("standard deviation of |w|", sgd.observed["norm_std"], pde.observed["norm_std"]),
+            )
         ),
     ]
 
