@@ -18,6 +18,11 @@ constexpr Index kNanoseconds = 8;  // of one activation or tail, for the choice 
 constexpr Index kBlockNanoseconds = 20'000;
 constexpr double kSmall = 20;  // below this dimension features have kinks that matter
 
+bool is_odd(const Activation& sigma) {
+    using Kind = Activation::Kind;
+    return sigma.kind == Kind::linear || sigma.kind == Kind::erf || sigma.kind == Kind::tanh;
+}
+
 }  // namespace
 
 struct ReducedFeatures::Point {
@@ -210,6 +215,8 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
         TwoRadii::Averages all(shared_ ? nodes_ : 0);
         for (Index n = begin; n < end; ++n) {
             const Point p = take_apart(z.row(n));
+            // The averages of an odd sigma are 0: what rounding leaves of them would be resolved as features.
+            const bool odd = is_odd(sigma_) && directions_ == 0 && p.b == 0;
             const bool at_once = shared_ && (p.r[0] > 0 || p.r[1] > 0);
             if (at_once) shared_->average(p.b, p.r, smoothers_, all, gradients != nullptr);
             for (Index first = 0; first < nodes_; first += kChunk) {
@@ -218,6 +225,8 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
                     chunk.copy(all, first, count);
                 else
                     average(p, first, count, chunk, gradients != nullptr);
+                if (odd)
+                    for (auto* zero : {&chunk.S, &chunk.S_r[0], &chunk.S_r[1]}) zero->fill(0.0);
                 for (Index i = 0; phi && i < count; ++i) phi[n * nodes_ + first + i] = p.a * chunk.S[i];
                 if (!gradients) continue;
                 double* row = gradients + (n * nodes_ + first) * k;
