@@ -130,8 +130,8 @@ def run(work: Work, size: Size) -> Report:
         notes=[
             f"The publication gives the threshold at d = ∞ as about {CLAIMED}. Here it is where the bound "
             "that convexity gives on what is left to gain stops being 0 for the best single sphere: between "
-            f"{low:.5f} and {high:.5f}. At d = {D} radii up to 100 help from 0.43109 on, "
-            "as the programme's grid has it, and radii of any size from 0.43101 on. Beyond its threshold the "
+            f"{low:.5f} and {high:.5f}. At d = {D} radii up to 100 help from 0.43109 on (the reference has "
+            "0.4311), and radii of any size from 0.43101 on. Beyond its threshold the "
             f"optimum at d = {D} has atoms at ever larger radii: values are those of boxes up to r = 10⁵, "
             "and change by less than 1 % of themselves from the box before.",
             "Networks need not come near the optimum in finite time: the PDE at the same time shows that "
