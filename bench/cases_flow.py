@@ -52,7 +52,7 @@ def pairs(quick: bool) -> Iterator[Case]:
 
 def kinked_pairs(quick: bool) -> Iterator[Case]:
     """The exact gradient of neurons with knots, two Gaussian classes, against Owen's function in SciPy."""
-    n, d = (60, 10) if quick else (400, 40)
+    n, d = (60, 10) if quick else (1000, 40)
     knots, jumps = np.array([0.5, 1.5]), np.array([10.0, -10.0])
     sigma = mf.activations.piecewise_linear(knots=knots, values=[-2.5, 7.5])
     model = mf.Model(data=mf.data.IsotropicGaussians(d=d, delta=0.5), network=mf.Network(sigma))
