@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .. import experiments
+from .. import _files, experiments
 from .._build import build_info
 from ._run import watched
 from ._show import unused
@@ -55,16 +55,27 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         report = experiments.run(name, quick=arguments.quick, work=work)
     except KeyboardInterrupt:
         return _keep(work, folder / f"{name}-partial.npz")
-    written = report.write(folder, made=_made(arguments, work))
+    made = _made(arguments, work)
+    written: list[Path] = []
     _print(report.table())
-    print(f"{work.seconds():.0f} s; written: {', '.join(map(str, written))}")
+
+    def write(numbers: Path) -> None:
+        written[:] = report.write(numbers.parent, made=made)
+
+    saved, failure = _files.rescue(write, folder / f"{name}.npz")
+    if saved:
+        print(f"{work.seconds():.0f} s; written: {', '.join(map(str, written))}")
+    if failure:
+        print(f"mfcore: error: {failure}", file=sys.stderr)
+        return 1
     return 0
 
 
 def _keep(work: experiments.Work, path: Path) -> int:
+    where = "nothing was finished"
     if work.runs:
-        experiments.save_runs(path, work.runs)
-    where = f"what was run until then is in {path}" if work.runs else "nothing was finished"
+        saved, failure = _files.rescue(lambda file: experiments.save_runs(file, work.runs), path)
+        where = failure or f"what was run until then is in {saved}"
     print(f"mfcore: interrupted: {where}", file=sys.stderr)
     return 130
 
