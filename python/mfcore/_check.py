@@ -82,6 +82,25 @@ def count(value: Any, name: str) -> int:
     return integer(value, name, at_least=1, at_most=2**63 - 1)
 
 
+def times(
+    value: Any, name: str, horizon: float, *, increasing: bool = True, empty: bool = False
+) -> FloatArray:
+    """`value` as an array of times between 0 and the horizon."""
+    if not isinstance(value, str) and np.ndim(_as_numpy(value, name)) == 0:
+        kind = ValueError if _is_real(value) else TypeError
+        raise kind(f"{name} must be a list of times, or an integer how many, got {shown(value)}")
+    out = array(value, name, shape=(None,), empty=empty)
+    wrong = np.flatnonzero((out < 0) | (out > horizon))
+    if len(wrong):
+        bad = f"{out[wrong[0]]:g} at [{wrong[0]}]"
+        raise ValueError(f"{name} must be >= 0 and <= horizon = {horizon:g}, got {bad}")
+    falls = 1 + np.flatnonzero(np.diff(out) <= 0)
+    if increasing and len(falls):
+        bad = f"{out[falls[0]]:g} at [{falls[0]}] after {out[falls[0] - 1]:g}"
+        raise ValueError(f"{name} must increase, got {bad}")
+    return out
+
+
 def threads(value: Any) -> int:
     """The argument `threads` as the core wants it: 0 for None."""
     return 0 if value is None else integer(value, "threads", at_least=1, at_most=MOST_THREADS)

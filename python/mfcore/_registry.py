@@ -35,7 +35,7 @@ def configurable(cls: C) -> C:
 
 
 def configurable_module(module: ModuleType) -> None:
-    """Let kinds that are public names of `module` be decoded by its own ``from_config(table)``."""
+    """Let the kinds in ``module.KINDS`` be decoded by its own ``from_config(table)``."""
     if module not in _MODULES:
         _MODULES.append(module)
 
@@ -97,9 +97,9 @@ def from_config(value: Any, where: str = "") -> Any:
     if isinstance(kind, str) and kind in _CLASSES:
         return _build(_CLASSES[kind], value, where)
     for module in _MODULES:
-        if kind in public_names(module):
+        if isinstance(kind, str) and kind in module.KINDS:
             return _placed(partial(module.from_config, value), where)
-    known = sorted([*_CLASSES, *(name for module in _MODULES for name in public_names(module))])
+    known = sorted([*_CLASSES, *(name for module in _MODULES for name in module.KINDS)])
     hint = did_you_mean(kind, known) or f"; known kinds: {', '.join(known)}"
     raise ValueError(f"{_at(where)}unknown kind {shown(kind)}{hint}")
 

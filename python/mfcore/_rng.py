@@ -16,16 +16,16 @@ class Seed(int):
 RNG = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
 
-def seed_of(rng: RNG = None) -> int:
-    """A 64-bit seed for `rng`.
+def number_of(rng: RNG = None) -> int:
+    """The integer that stands for `rng`: as `rng` it gives the same numbers again, so records keep it.
 
     Args:
-        rng: None for fresh entropy; an int >= 0, scrambled so that neighbouring ints give unrelated seeds; a
-            `numpy.random.SeedSequence`, not modified; or a `numpy.random.Generator`, which is advanced by 64
-            bits, so that two calls give two seeds.
+        rng: None for a fresh integer; an int >= 0, which stands for itself; a `numpy.random.SeedSequence`,
+            not modified; or a `numpy.random.Generator`, which is advanced by 64 bits, so that two calls give
+            two integers.
 
     Returns:
-        The seed, 0 <= seed < 2**64.
+        The integer, >= 0.
 
     Raises:
         TypeError: `rng` is anything else.
@@ -33,26 +33,45 @@ def seed_of(rng: RNG = None) -> int:
 
     Examples:
         >>> import numpy as np
-        >>> from mfcore._rng import seed_of
-        >>> seed_of(0) == seed_of(np.random.SeedSequence(0))
-        True
+        >>> from mfcore._rng import number_of
+        >>> number_of(3), number_of(np.random.SeedSequence(3))
+        (3, 3)
         >>> generator = np.random.default_rng(0)
-        >>> seed_of(generator) == seed_of(generator)
+        >>> number_of(generator) == number_of(generator)
         False
     """
     if isinstance(rng, Seed):
-        return int(rng)
+        return rng
     if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**64 - 1, dtype=np.uint64, endpoint=True))
+        return int(rng.integers(2**63, dtype=np.uint64))  # of 63 bits, as TOML files hold them
     if isinstance(rng, np.random.SeedSequence):
-        return int(rng.generate_state(1, np.uint64)[0])
+        if isinstance(rng.entropy, numbers.Integral) and not rng.spawn_key:
+            return int(rng.entropy)
+        return int(rng.generate_state(1, np.uint64)[0]) >> 1
     if rng is None:
-        return seed_of(np.random.SeedSequence())
+        return number_of(np.random.default_rng())
     if isinstance(rng, numbers.Integral) and not isinstance(rng, bool):
         if rng < 0:
             raise ValueError(f"rng must be >= 0, got {int(rng)}")
-        return seed_of(np.random.SeedSequence(int(rng)))
+        return int(rng)
     raise TypeError(f"rng must be None, an int, a SeedSequence or a Generator, got {rng!r}")
+
+
+def seed_of(rng: RNG = None) -> int:
+    """A 64-bit seed for `rng`, 0 <= seed < 2**64: its `number_of`, scrambled.
+
+    Neighbouring ints give unrelated seeds.
+
+    Examples:
+        >>> import numpy as np
+        >>> from mfcore._rng import seed_of
+        >>> seed_of(0) == seed_of(np.random.SeedSequence(0))
+        True
+    """
+    number = number_of(rng)
+    if isinstance(number, Seed):
+        return int(number)
+    return int(np.random.SeedSequence(number).generate_state(1, np.uint64)[0])
 
 
 def derive(seed: int, index: int) -> int:

@@ -9,12 +9,11 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import _check, _core
+from . import _check, _core, _files
 from ._build import build_info
 from ._check import FloatArray
 from ._observe import RiskMeter, reduced_observables, standard_observables
@@ -97,9 +96,7 @@ class Run:
         """Advance from save point to save point to the horizon."""
         limit = math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0)
         if checkpoint is not None:
-            if not isinstance(checkpoint, str | os.PathLike):
-                raise TypeError(f"checkpoint must be a file name, got {_check.shown(checkpoint)}")
-            self._write(checkpoint)  # one that cannot be written at all is an error now, not in the end
+            self._write(checkpoint, "running")  # what cannot be written at all is an error now, not later
         begun, before = time.monotonic(), self._seconds
         status = "completed"
         targets = [*self._plan.times[len(self._records) :].tolist(), self._plan.horizon]
@@ -118,13 +115,13 @@ class Run:
                 status = "interrupted"
             except Exception:  # of a function of the user's: what was done until then is not lost
                 self._seconds = before + time.monotonic() - begun
-                self._save(checkpoint)
+                self._save(checkpoint, "failed")
                 raise
         self._seconds = before + time.monotonic() - begun
         if status == "completed":
             self._remove(checkpoint)
         else:
-            self._save(checkpoint)
+            self._save(checkpoint, status)
         return self._trajectory(status)
 
     def _reach(self, target: float, deadline: float, checkpoint: Any, bar: _Bar) -> str:
@@ -141,7 +138,7 @@ class Run:
                 return self._rung.status
             bar.show(self._rung.t)
             if checkpoint is not None and time.monotonic() - last >= _CHECKPOINT_SECONDS:
-                self._save(checkpoint)
+                self._save(checkpoint, "running")
                 last = time.monotonic()
 
     def _record(self, time_asked: float) -> None:
@@ -200,25 +197,27 @@ class Run:
         t, horizon = self._rung.t, self._plan.horizon
         return {
             "completed": f"reached t = {t:g}",
+            "running": f"at t = {t:g} of {horizon:g}",  # this one and the next in checkpoints only
+            "failed": f"stopped by an error at t = {t:g} of {horizon:g}",
             "interrupted": f"stopped by Ctrl-C at t = {t:g} of {horizon:g}",
             "out of time": f"max_seconds passed at t = {t:g} of {horizon:g}",
         }.get(status) or self._rung.message
 
-    def _save(self, checkpoint: str | os.PathLike[str] | None) -> None:
+    def _save(self, checkpoint: str | os.PathLike[str] | None, status: str) -> None:
         """Write a checkpoint, if there is to be one. A full disk must not end a long run."""
         if checkpoint is None:
             return
         try:
-            self._write(checkpoint)
-        except OSError as error:
+            self._write(checkpoint, status)
+        except (OSError, ValueError) as error:  # such as a folder that has taken its place
             self._warn(f"the checkpoint could not be written: {error}")
 
     def _remove(self, checkpoint: str | os.PathLike[str] | None) -> None:
         if checkpoint is None:
             return
         try:
-            Path(checkpoint).unlink(missing_ok=True)
-        except OSError as error:
+            _files.target(checkpoint, "checkpoint").unlink(missing_ok=True)
+        except (OSError, ValueError) as error:
             self._warn(f"the checkpoint could not be removed: {error}")
 
     def _warn(self, message: str) -> None:
@@ -226,12 +225,12 @@ class Run:
             warnings.warn(f"{message}; the run is not affected", RuntimeWarning, stacklevel=2)
         self._warned = True
 
-    def _write(self, checkpoint: str | os.PathLike[str]) -> None:
+    def _write(self, checkpoint: str | os.PathLike[str], status: str) -> None:
         if self._described is None:  # data may be large, and do not change
             large: dict[str, np.ndarray] = {}
             model, method = plain(self._model, large, "model"), plain(self._method, large, "method")
             self._described = large, {"model": model, "method": method}
-        run = self._trajectory("interrupted")
+        run = self._trajectory(status)
         meta = {name: value for name, value in run.meta.items() if name not in ("model", "method")}
         recorded, info = pack(replace(run, meta=meta))
         arrays = {f"run/{name}": a for name, a in recorded.items()}
@@ -248,6 +247,7 @@ class Run:
                 "seed": self._seed,
                 **self._described[1],
             },
+            name="checkpoint",
         )
 
 

@@ -272,17 +272,20 @@ def from_config(config: Mapping[str, Any]) -> Activation:
         >>> mf.activations.from_config({"kind": "hermite", "coefficients": [0.0, 1.0]})
         mf.activations.hermite([0.0, 1.0])
     """
-    made = {"piecewise_linear": PiecewiseLinear, "polynomial": Polynomial, "hermite": Hermite}
     options = dict(config)
-    kind = _check.choice(options.pop("kind", None), "kind", [*_NAMES, *made])
-    fields = [f for f in dataclasses.fields(made[kind]) if f.init] if kind in made else []
+    kind = _check.choice(options.pop("kind", None), "kind", KINDS)
+    fields = [f for f in dataclasses.fields(_MADE[kind]) if f.init] if kind in _MADE else []
     for option in options:
         if option not in [f.name for f in fields]:
             raise ValueError(f"activation {kind} has no option {option!r}, got {options[option]!r}")
     for f in fields:
         if f.default is dataclasses.MISSING and f.name not in options:
             raise ValueError(f"activation {kind} needs {f.name}, got {list(options)}")
-    return made[kind](**options) if kind in made else get(kind)
+    return _MADE[kind](**options) if kind in _MADE else get(kind)
+
+
+_MADE = {"piecewise_linear": PiecewiseLinear, "polynomial": Polynomial, "hermite": Hermite}
+KINDS = (*_NAMES, *_MADE)  # in configuration files
 
 
 def _numbers(value: Any, name: str) -> tuple[float, ...]:

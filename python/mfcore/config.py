@@ -10,7 +10,7 @@ from typing import Any
 
 import tomli_w
 
-from . import _check, measure, model  # noqa: F401  (importing them registers their classes)
+from . import _check, _files, measure, model  # noqa: F401  (importing them registers their classes)
 from ._registry import Table, configurable, from_config, to_config
 from .solve import log_times
 
@@ -49,13 +49,8 @@ def save_config(config: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(table, Mapping):
         what = "an object of mfcore or a mapping of names to them"
         raise TypeError(f"config must be {what}, got {_check.shown(config)}")
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(tomli_w.dumps(table), encoding="utf-8")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    text = tomli_w.dumps(table).encode()
+    _files.replace(path, lambda file: file.write(text))
 
 
 def load_config(path: str | os.PathLike[str]) -> Any:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _check
+from . import _check, _files
 from ._check import FloatArray
 from ._observe import standard_observables
-from ._rng import RNG, seed_of
+from ._rng import RNG, number_of, seed_of
 from ._run import Observers, Plan, Run
 from ._rungs.rung import Method
 from .expectation import Expectation
@@ -80,9 +80,12 @@ def solve(
         raise TypeError(f"method must be a method such as mf.SGD(…), got {_check.shown(method)}")
     plan = _plan(horizon, save_at, risk, keep)
     _check_step(method, plan.horizon)
-    observers, count, seed = _observers(observe, model), _check.threads(threads), seed_of(rng)
-    run = Run(model, method, plan, observers, seed, method.start(model, seed, count), count)
-    return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
+    observers, count, number = _observers(observe, model), _check.threads(threads), number_of(rng)
+    _check.boolean(progress, "progress")
+    if checkpoint is not None:
+        _files.writable(checkpoint, "checkpoint")
+    run = Run(model, method, plan, observers, number, method.start(model, seed_of(number), count), count)
+    return run.go(checkpoint, max_seconds, progress)
 
 
 def resume(
@@ -115,9 +118,7 @@ def resume(
         >>> part.status, run.status
         ('out of time', 'completed')
     """
-    arrays, info = read_archive(checkpoint)
-    if "plan" not in info:
-        raise ValueError(f"checkpoint must be a file written by solve(checkpoint=…), got {str(checkpoint)!r}")
+    arrays, info = read_archive(checkpoint, "plan", "checkpoint")
     model = _stored(model, from_plain(info["model"], arrays), "model", (Model, ReducedModel), "an mf.Model")
     method = _stored(method, from_plain(info["method"], arrays), "method", object, "a method")
     observers = _observers(observe, model)
@@ -128,10 +129,10 @@ def resume(
     plan = Plan(
         info["plan"]["horizon"], arrays["plan/times"], frozenset(arrays["plan/kept"].tolist()), chosen
     )
-    count, seed = _check.threads(threads), info["seed"]
-    rung = method.start(model, seed, count)
+    count, number = _check.threads(threads), info["seed"]
+    rung = method.start(model, seed_of(number), count)
     rung.restore({name[6:]: a for name, a in arrays.items() if name.startswith("state/")})
-    run = Run(model, method, plan, observers, seed, rung, count)
+    run = Run(model, method, plan, observers, number, rung, count)
     run.restore(unpack({n[4:]: a for n, a in arrays.items() if n.startswith("run/")}, info["run"]))
     return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
 
@@ -160,9 +161,7 @@ def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
         count = _check.integer(save_at, "save_at", at_least=0)
         times = np.linspace(0.0, end, count) if count != 1 else np.array([end])
     else:
-        times = _check.array(save_at, "save_at", shape=(None,), empty=True)
-        if len(times) and (times[0] < 0 or times[-1] > end or (np.diff(times) <= 0).any()):
-            raise ValueError(f"save_at must increase from >= 0 to <= horizon = {end:g}, got {times}")
+        times = _check.times(save_at, "save_at", end, empty=True)
     if not isinstance(risk, bool | Expectation):
         raise TypeError(f"risk must be True, False, mf.Exact() or mf.MonteCarlo(…), got {_check.shown(risk)}")
     if keep is None or (isinstance(keep, str) and keep == "final"):
@@ -176,7 +175,8 @@ def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
         for t in wanted:
             near = np.abs(times - t) <= 1e-9 * end  # 0.3 is 3 * 0.1
             if not near.any():
-                raise ValueError(f"keep must name save points, got {t:g}; save_at has {times}")
+                nearest = f"; the nearest is {times[np.abs(times - t).argmin()]:g}" if len(times) else ""
+                raise ValueError(f"keep must name save points, got {t:g}{nearest}")
             times[near] = t
         kept = frozenset(wanted.tolist())
     return Plan(end, times, kept, risk)

@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from . import _check
+from . import _files
 from ._check import FloatArray
 from ._registry import from_config, to_config
 from .measure import Cloud, Density
@@ -40,7 +40,8 @@ class Trajectory:
         kept: Save point, as it was asked for, to measure.
         status: ``"completed"``, ``"stationary"``, ``"diverged"``, ``"interrupted"`` or ``"out of time"``.
         message: One sentence on how the run ended.
-        meta: Model, method, seed, version, ISA, threads, timings, and what the method adds.
+        meta: Model, method, seed (given as `rng` it repeats the run), version, ISA, threads, timings, and
+            what the method adds.
 
     Examples:
         >>> import mfcore as mf
@@ -115,9 +116,7 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
         ...     mf.load(f"{folder}/run.npz").meta["model"] == model
         True
     """
-    arrays, info = read_archive(path)
-    if "status" not in info:
-        raise ValueError(f"path must be a file written by Trajectory.save, got {str(path)!r}")
+    arrays, info = read_archive(path, "status")
     return unpack(arrays, info)
 
 
@@ -193,34 +192,41 @@ def _with_arrays(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def write_archive(
-    path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], info: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, np.ndarray],
+    info: Mapping[str, Any],
+    name: str = "path",
 ) -> None:
     """Write arrays and a JSON description to one .npz file that appears whole or not at all."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a file name, got {_check.shown(path)}")
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path must be in a folder that exists, got {str(path)!r}")
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, info=np.array(json.dumps(info)), **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    content: dict[str, Any] = {"info": np.array(json.dumps(info)), **arrays}
+    _files.replace(path, lambda file: np.savez(file, **content), name)
 
 
-def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read what `write_archive` wrote."""
+# The entry of its description by which a file is known: what it is, what writes it and what reads it.
+_KINDS = {
+    "status": ("trajectory", "Trajectory.save", "mf.load"),
+    "plan": ("checkpoint", "solve(checkpoint=…)", "mf.resume"),
+    "ladder": ("ladder", "Ladder.save", "Ladder.load"),
+    "runs": ("record of an experiment", "mfcore reproduce", "numpy.load"),
+}
+
+
+def read_archive(
+    path: str | os.PathLike[str], kind: str, name: str = "path"
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read what `write_archive` wrote, if its description has the entry `kind`."""
     try:
         with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = dict(file)
-        info = json.loads(str(arrays.pop("info")))
+        info = dict(json.loads(str(arrays.pop("info"))))
     except (ValueError, KeyError, EOFError, TypeError, AttributeError, BadZipFile):
         # Not an archive, a damaged one, or somebody else's.
-        raise ValueError(f"path must be a file written by mfcore, got {str(path)!r}") from None
+        raise ValueError(f"{name} must be a file written by mfcore, got {str(path)!r}") from None
+    if kind not in info:
+        hints = [f", a {what}: {reader} reads it" for key, (what, _, reader) in _KINDS.items() if key in info]
+        raise ValueError(
+            f"{name} must be a file written by {_KINDS[kind][1]}, got {str(path)!r}{''.join(hints)}"
+        )
     return arrays, info
 
 

@@ -1,5 +1,7 @@
 """mfcore run and mfcore show: from a file to a result, and what keeps the two safe."""
 
+import errno
+import os
 import re
 import signal
 import subprocess
@@ -11,6 +13,7 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore.cli import main
+from mfcore.trajectory import write_archive
 
 CONFIG = """
 horizon = 1.0
@@ -102,7 +105,16 @@ def test_save_points_may_be_log_times(folder, capsys):
         ("method..step=1", "--set must be KEY=VALUE, such as method.neurons=800, got 'method..step=1'"),
         ("method.step=fast", "small.toml: method: step must be a real number, got 'fast'"),
         ("method.step=-1", "small.toml: method: step must be > 0, got -1"),
-        ("horizon=-1", "horizon must be > 0, got -1"),
+        ("horizon=-1", "small.toml: horizon must be > 0, got -1"),
+        ("rng=-1", "small.toml: rng must be >= 0, got -1"),
+        ("model.data.d=inf", "small.toml: "),
+        ("save_at=2.5", "small.toml: save_at must be a list of times, or an integer how many, got 2.5"),
+        (
+            'save_at={kind="log_times", first=0.1, last=40.0, count=30}',
+            "small.toml: save_at must be >= 0 and <= horizon = 1, got 1.1932 at [12]\n",
+        ),
+        ("keep=[0.3]", "small.toml: keep must name save points, got 0.3; the nearest is 0.25\n"),
+        ("model.network.activation.kind=piecewise", "kind 'piecewise'; did you mean 'piecewise_linear'?"),
         ("method=3", 'small.toml: method must be a table with an entry such as kind = "SGD"'),
     ],
 )
@@ -146,6 +158,53 @@ def test_files_are_overwritten_by_force_only_and_that_is_known_before_the_run(fo
         "mfcore: error: --plot must be a new file, got 'risk.png': it exists; --force overwrites it\n",
     )
     assert Path("risk.png").read_text() == "precious"
+
+
+def test_what_cannot_be_written_is_refused_before_the_run(folder, capsys, monkeypatch):
+    monkeypatch.setattr(mf.SGD, "start", lambda *_: pytest.fail("it started"))
+    os.mkfifo("pipe")
+    for arguments, message in (
+        (
+            ["--out", "pipe", "--force"],
+            "--out must be a new or a regular file, got 'pipe': not a regular file",
+        ),
+        (["--out", "nowhere/x.npz"], "--out must be in a folder that exists, got 'nowhere/x.npz'"),
+        (["--set", "checkpoint=."], "checkpoint must be a new or a regular file, got '.': a folder"),
+        (["--set", "checkpoint=nowhere/x"], "checkpoint must be in a folder that exists, got 'nowhere/x'"),
+    ):
+        code, out, err = run(capsys, "run", "small.toml", *arguments)
+        assert (code != 0, out, err) == (True, "", f"mfcore: error: {message}\n")
+
+
+def test_a_result_that_the_disk_has_no_room_for_is_kept_elsewhere(folder, capsys, monkeypatch):
+    (folder / "spare").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "spare"))
+    failures = [OSError(errno.ENOSPC, "No space left on device")] * 2
+
+    def write(path, *rest):
+        if failures:
+            raise failures.pop()
+        write_archive(path, *rest)
+
+    monkeypatch.setattr("mfcore.trajectory.write_archive", write)
+    code, out, err = run(capsys, "run", "small.toml")
+    assert code == 1
+    assert out.startswith("completed: reached t = 1\n")
+    assert out.endswith("\nnot saved\n")
+    assert re.fullmatch(
+        r"mfcore: error: small.npz could not be written: No space left on device; nor could [^\n]*\n", err
+    )
+    failures.append(OSError(errno.ENOSPC, "No space left on device"))
+    code, out, err = run(capsys, "run", "small.toml")
+    line = (
+        r"mfcore: error: small.npz could not be written: No space left on device; the result is now in (.*)\n"
+    )
+    saved = re.fullmatch(line, err)[1]
+    assert code == 1
+    assert out.endswith(f"\nsaved in {saved}\n")
+    assert Path(saved).is_relative_to(folder / "spare")
+    assert same(mf.load(saved), mf.solve(**mf.load_config("small.toml")))
+    assert not Path("small.npz").exists()
 
 
 def test_a_run_that_diverges_is_saved_and_has_failed(folder, capsys):
@@ -222,6 +281,26 @@ def test_show_draws_the_risk(folder, capsys):
     code, out, _ = run(capsys, "show", "small.npz", "--plot", "risk.png", "--log", "y")
     assert (code, out.splitlines()[-1]) == (0, "drawn in risk.png")
     assert Path("risk.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--log", "z"], "--log must be one of '', 'x', 'y', 'xy', got 'z'"),
+        (["--plot", "risk.xyz"], "--plot must end in one of "),
+        (["--plot", "risk"], "--plot must end in one of "),
+    ],
+)
+def test_show_checks_its_options_before_it_prints(folder, capsys, arguments, message):
+    run(capsys, "run", "small.toml")
+    code, out, err = run(capsys, "show", "small.npz", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_show_prints_the_seed_that_was_given(folder, capsys):
+    run(capsys, "run", "small.toml")
+    assert "\nseed 3, " in run(capsys, "show", "small.npz")[1]
 
 
 def test_the_example_is_a_run(folder, capsys):

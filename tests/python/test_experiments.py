@@ -1,12 +1,16 @@
 """Published figures: what is written, what is refused, and the first of them in numbers."""
 
+import errno
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib
 import mfcore as mf
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from mfcore.cli import main
 from mfcore.experiments import Row, Work, isotropic_gaussians
 
@@ -134,6 +138,31 @@ def test_reproduce_writes_into_a_folder_and_overwrites_only_by_force(quickly, tm
     assert (code, said) == (2, "")
     assert "--force overwrites it" in err
     assert run(capsys, *command, "--force")[0] == 0
+
+
+def test_reproduce_keeps_its_numbers_when_the_disk_is_full(quickly, isotropic, tmp_path, capsys, monkeypatch):
+    (tmp_path / "spare").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spare"))
+    failures = [OSError(errno.ENOSPC, "No space left on device")]
+    draw = Figure.savefig
+
+    def savefig(figure, path):
+        if failures:
+            raise failures.pop()
+        draw(figure, path)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    code, said, err = run(capsys, "reproduce", "isotropic-gaussians", "--out", str(tmp_path / "figures"))
+    assert code == 1
+    assert "mean of |w| at t = 20" in said
+    png = tmp_path / "figures" / "isotropic-gaussians.png"
+    line = f"mfcore: error: {png} could not be written: No space left on device; the result is now in (.*)\n"
+    saved = Path(re.fullmatch(line, err)[1])
+    assert saved.is_relative_to(tmp_path / "spare")
+    assert {path.suffix for path in saved.parent.iterdir()} == {".png", ".svg", ".npz", ".md"}
+    for numbers in (saved, png.with_suffix(".npz")):  # they are written first
+        with np.load(numbers) as file:
+            assert np.array_equal(file["pde/risk"], isotropic.runs["pde"].risk)
 
 
 def test_reproduce_keeps_what_was_run_before_ctrl_c(monkeypatch, isotropic, tmp_path, capsys):

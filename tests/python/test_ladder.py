@@ -9,7 +9,7 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore import theory
-from mfcore._rng import Seed, derive
+from mfcore._rng import Seed, derive, seed_of
 from mfcore.atoms import Atoms
 from mfcore.density import PDE
 from mfcore.nonlinear import Nonlinear
@@ -59,11 +59,17 @@ def test_all_networks_start_from_the_same_neurons(budget):
 def test_each_rung_is_the_run_of_its_method(budget):
     model = gaussian_model()
     methods = [Nonlinear(16, Atoms(16)), mf.Particles(16), mf.GD(16, 0.05), mf.SGD(16, 0.05)]
-    seed = Seed(derive(derive(budget.meta["seed"], 16), 1))
+    seed = Seed(derive(derive(seed_of(budget.meta["seed"]), 16), 1))
     for rung, method in enumerate(methods, start=1):
         run = mf.solve(model, method, horizon=0.4, save_at=budget.t, risk=mf.Exact(), rng=seed)
         np.testing.assert_allclose(budget.risk[1, 1, 1, rung], run.risk, rtol=1e-12)  # threads change no bit
         np.testing.assert_allclose(budget.norm[1, 1, 1, rung], run.observed["norm_mean"], rtol=1e-12)
+
+
+def test_the_recorded_seed_repeats_the_ladder(budget):
+    assert budget.meta["seed"] == 3
+    one = small(neurons=8, step=0.1, rng=np.random.default_rng(0))
+    assert np.array_equal(small(neurons=8, step=0.1, rng=one.meta["seed"]).risk, one.risk)
 
 
 def test_more_widths_steps_and_replicas_leave_the_others_as_they_are(budget):
@@ -74,7 +80,7 @@ def test_more_widths_steps_and_replicas_leave_the_others_as_they_are(budget):
 
 def test_distances_are_the_largest_over_neurons_and_w1_is_at_most_the_largest(budget):
     assert (budget.w1[..., 1:, :] <= budget.distance + 1e-14).all()  # |w| is 1-Lipschitz
-    seed = Seed(derive(derive(budget.meta["seed"], 8), 0))
+    seed = Seed(derive(derive(seed_of(budget.meta["seed"]), 8), 0))
     one, two = (
         mf.solve(gaussian_model(), method, horizon=0.4, rng=seed, risk=False).final
         for method in (mf.Particles(8), mf.GD(8, 0.1))
@@ -200,7 +206,7 @@ def test_tables_have_the_means_of_the_largest_gaps(budget):
         ({"step": [0.1, 0.1]}, "step must have different entries"),
         ({"neurons": [8, 0]}, "neurons must be >= 1, got 0"),
         ({"step": 0.5}, r"step must be <= horizon = 0\.4, got 0\.5"),
-        ({"save_at": [0.0, 0.5]}, r"save_at must be between 0 and horizon = 0\.4"),
+        ({"save_at": [0.0, 0.5]}, r"save_at must be >= 0 and <= horizon = 0\.4, got 0\.5 at \[1\]"),
         ({"save_at": [0.01]}, r"save_at must have a time of at least the largest step, 0\.1"),
         ({"replicas": 0}, "replicas must be >= 1, got 0"),
     ],

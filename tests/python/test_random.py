@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mfcore import _core, _loader
-from mfcore._rng import derive, seed_of
+from mfcore._rng import derive, number_of, seed_of
 from scipy import special, stats
 
 ALARM = 1e-6
@@ -283,6 +283,25 @@ def test_a_seed_is_a_function_of_an_int_or_a_seed_sequence():
     assert len(set(seeds)) == 1000
     assert all(0 <= seed < 2**64 for seed in seeds)
     assert max(seeds) > 2**63  # all 64 bits are used
+
+
+@pytest.mark.parametrize(
+    "rng",
+    [
+        *[0, 7, 2**200, np.int64(5), None, np.random.default_rng(2)],
+        *[np.random.SeedSequence(k) for k in (4, [1, 2], None)],
+        *np.random.SeedSequence(4).spawn(2),
+    ],
+)
+def test_a_number_stands_for_every_kind_of_rng(rng):
+    number = number_of(rng)
+    assert type(number) is int
+    assert number >= 0
+    assert number_of(number) == number
+    if isinstance(rng, int | np.integer | np.random.SeedSequence):
+        assert seed_of(number) == seed_of(rng)
+    if isinstance(rng, int | np.integer):
+        assert number == rng
 
 
 def test_fresh_entropy_and_generators_give_new_seeds_every_time():

@@ -267,11 +267,28 @@ def test_a_checkpoint_asks_for_what_it_cannot_hold(tmp_path):
     [
         ({"horizon": 0.0}, ValueError, r"horizon must be > 0, got 0.0"),
         ({"horizon": np.nan}, ValueError, r"horizon must be finite"),
-        ({"horizon": 1.0, "save_at": [0.5, 0.2]}, ValueError, r"save_at must increase"),
-        ({"horizon": 1.0, "save_at": [0.5, 2.0]}, ValueError, r"save_at must increase"),
+        (
+            {"horizon": 1.0, "save_at": [0.5, 0.2]},
+            ValueError,
+            r"save_at must increase, got 0.2 at \[1\] after 0.5",
+        ),
+        (
+            {"horizon": 1.0, "save_at": [0.5, 2.0]},
+            ValueError,
+            r"save_at must be >= 0 and <= horizon = 1, got 2 at \[1\]$",
+        ),
         ({"horizon": 1.0, "save_at": -1}, ValueError, r"save_at must be >= 0, got -1"),
         ({"horizon": 1.0, "keep": "none"}, ValueError, r"keep must be one of 'final', 'all'"),
-        ({"horizon": 1.0, "keep": [0.123]}, ValueError, r"keep must name save points, got 0.123"),
+        (
+            {"horizon": 1.0, "keep": [0.123]},
+            ValueError,
+            r"keep must name save points, got 0.123; the nearest is 0.12$",
+        ),
+        (
+            {"horizon": 1.0, "save_at": 2.5},
+            ValueError,
+            r"save_at must be a list of times, or an integer how many, got 2.5",
+        ),
         ({"horizon": 1.0, "observe": {"x": 3}}, TypeError, r"observe must map names to functions"),
         ({"horizon": 1.0, "risk": "exact"}, TypeError, r"risk must be True, False"),
         ({"horizon": 1.0, "threads": 0}, ValueError, r"threads must be >= 1, got 0"),

@@ -112,7 +112,7 @@ def test_a_checkpoint_that_cannot_be_written_at_the_start_is_an_error(tmp_path):
 def test_a_disk_that_fills_up_is_one_warning_and_no_loss(tmp_path, monkeypatch):
     written = []
 
-    def write(path, arrays, info):
+    def write(path, arrays, info, name):
         written.append(path)
         if len(written) > 1:
             raise OSError(28, "No space left on device")

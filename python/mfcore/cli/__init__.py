@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .. import _core
-from . import _bench, _info, _reproduce, _run, _show
+from .._entry import quiet
+
+with quiet():
+    from . import _bench, _info, _reproduce, _run, _show
 
 _COMMANDS = (_run, _show, _reproduce, _info, _bench)  # each adds its own to the parser
 
@@ -52,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # formulas on a terminal that has no σ
     try:
         code = arguments.command(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is, where the caller has closed it
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader, such as head, has seen enough; nothing may be flushed at exit

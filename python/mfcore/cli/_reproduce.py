@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .. import experiments
+from .. import _files, experiments
 from .._build import build_info
 from ._run import watched
 from ._show import unused
@@ -56,17 +56,27 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         report = experiments.run(name, quick=arguments.quick, work=work)
     except KeyboardInterrupt:
         return _keep(work, partial)
-    written = report.write(folder, made=_made(arguments, work))
+    made = _made(arguments, work)
+    written: list[Path] = []
     _print(report.table())
-    print(f"{work.seconds():.0f} s; written: {', '.join(map(str, written))}")
+
+    def write(numbers: Path) -> None:
+        written[:] = report.write(numbers.parent, made=made)
+
+    saved, failure = _files.rescue(write, folder / f"{name}.npz")
+    if saved:
+        print(f"{work.seconds():.0f} s; written: {', '.join(map(str, written))}")
+    if failure:
+        print(f"mfcore: error: {failure}", file=sys.stderr)
+        return 1
     return 0
 
 
 def _keep(work: experiments.Work, path: Path) -> int:
-    some = bool(work.runs or work.arrays)
-    if some:
-        experiments.save_runs(path, work.runs, work.arrays)
-    where = f"what was run until then is in {path}" if some else "nothing was finished"
+    where = "nothing was finished"
+    if work.runs or work.arrays:
+        saved, failure = _files.rescue(lambda file: experiments.save_runs(file, work.runs, work.arrays), path)
+        where = failure or f"what was run until then is in {saved}"
     print(f"mfcore: interrupted: {where}", file=sys.stderr)
     return 130
 

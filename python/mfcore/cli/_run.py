@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .. import _check
+from .. import _check, _files
 from .._registry import Table
 from ..config import decode, read_table
 from ..solve import resume, solve
@@ -75,16 +75,20 @@ def _run(arguments: argparse.Namespace) -> int:
     options = _options(source, arguments.set)
     unused(out, "--out", arguments.force)
     result = _solve(options, arguments)
-    result.save(out)
-    print(f"{summary(result)}\nsaved in {out}")
+    saved, failure = _files.rescue(result.save, out)
+    where = f"saved in {saved}" if saved else "not saved"
+    print(f"{summary(result)}\n{where}")
     if result.status in ("diverged", "interrupted"):
-        print(f"mfcore: {result.status}: {result.message}; saved in {out}", file=sys.stderr)
+        print(f"mfcore: {result.status}: {result.message}; {where}", file=sys.stderr)
+    if failure:
+        print(f"mfcore: error: {failure}", file=sys.stderr)
+        return 1
     return {"diverged": 1, "interrupted": 130}.get(result.status, 0)
 
 
 def _solve(options: dict[str, Any], arguments: argparse.Namespace) -> Trajectory:
     checkpoint = options.get("checkpoint")
-    begun = checkpoint is not None and Path(checkpoint).exists()
+    begun = checkpoint is not None and _files.target(checkpoint, "checkpoint").exists()
     if arguments.resume:
         if checkpoint is None or not begun:
             where = "none is named" if checkpoint is None else f"{checkpoint!r} does not exist"
@@ -95,7 +99,10 @@ def _solve(options: dict[str, Any], arguments: argparse.Namespace) -> Trajectory
         raise ValueError(
             f"checkpoint {str(checkpoint)!r} exists: --resume goes on from it, --force starts again"
         )
-    return solve(**options, progress=watched())
+    try:
+        return solve(**options, progress=watched())
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{arguments.config}: {error}") from error
 
 
 def _options(source: Path, changes: list[str]) -> dict[str, Any]:
@@ -150,4 +157,4 @@ def watched() -> bool:
         import tqdm  # noqa: F401
     except ImportError:
         return False
-    return sys.stderr.isatty()
+    return sys.stderr is not None and sys.stderr.isatty()

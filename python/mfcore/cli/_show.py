@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _check, _files
 from .._check import FloatArray
 from ..trajectory import Trajectory, load
 
@@ -37,8 +37,10 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
 def _show(arguments: argparse.Namespace) -> None:
     if not Path(arguments.result).is_file():
         raise ValueError(f"RESULT.npz must be a file, got {arguments.result!r}")
+    _check.choice(arguments.log, "--log", ("", "x", "y", "xy"))
     if arguments.plot:
         unused(Path(arguments.plot), "--plot", arguments.force)
+        _check_format(Path(arguments.plot))
     result = load(arguments.result)
     print(summary(result))
     if arguments.plot:
@@ -50,11 +52,23 @@ def _show(arguments: argparse.Namespace) -> None:
 
 def unused(path: Path, name: str, force: bool) -> None:
     """Refuse a file that is there or cannot be: before the work, not after it."""
-    if path.is_dir() or (path.exists() and not force):
-        hint = "a folder" if path.is_dir() else "it exists; --force overwrites it"
-        raise ValueError(f"{name} must be a new file, got {str(path)!r}: {hint}")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{name} must be in a folder that can be written to, got {str(path)!r}")
+    try:
+        exists = _files.writable(path, name).exists()
+    except OSError as error:
+        raise ValueError(str(error)) from None
+    if exists and not force:
+        raise ValueError(f"{name} must be a new file, got {str(path)!r}: it exists; --force overwrites it")
+
+
+def _check_format(picture: Path) -> None:
+    """Refuse what matplotlib cannot draw, if it is there at all; if not, the plot says so."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    known = sorted(f".{kind}" for kind in Figure().canvas.get_supported_filetypes())
+    if picture.suffix.lower() not in known:
+        raise ValueError(f"--plot must end in one of {', '.join(known)}, got {str(picture)!r}")
 
 
 def summary(run: Trajectory) -> str:

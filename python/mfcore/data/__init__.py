@@ -4,6 +4,7 @@ Every law draws samples by number (`draw`), and tells what it knows in closed fo
 `noise_power`). ``d=math.inf`` is allowed where a reduction to a few coordinates exists.
 """
 
+from ._config import KINDS as KINDS
 from ._config import from_config
 from ._finite import Dataset, Stream
 from ._gaussians import AnisotropicGaussians, IsotropicGaussians

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _files
 from .._build import build_info
 from .._check import FloatArray
 from ..measure import Cloud, Density
@@ -118,12 +119,15 @@ class Report:
         stem = Path(folder) / self.name
         written = [stem.with_suffix(suffix) for suffix in SUFFIXES]
         png, svg, npz, page = written
-        self.figure.savefig(png)
-        self.figure.savefig(svg)
-        save_runs(npz, self.runs, self.arrays)
-        page.write_text(self.markdown(made), encoding="utf-8")
+        save_runs(npz, self.runs, self.arrays)  # first, as numbers take longest to get again
+        with _files.named(page):
+            page.write_text(self.markdown(made), encoding="utf-8")
+        for picture in (png, svg):
+            with _files.named(picture):
+                self.figure.savefig(picture)
         if self.animation is not None:
-            written.append(self.animation(stem))
+            with _files.named(stem):
+                written.append(self.animation(stem))
         return written
 
 

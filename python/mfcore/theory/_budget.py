@@ -215,9 +215,7 @@ class Ladder:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ladder:
         """Read a ladder that `save` wrote."""
-        arrays, info = read_archive(path)
-        if "ladder" not in info:
-            raise ValueError(f"path must be a file written by Ladder.save, got {str(path)!r}")
+        arrays, info = read_archive(path, "ladder")
         return cls(
             **{name: arrays[name] for name in _ARRAYS},
             neurons=tuple(arrays["neurons"].tolist()),

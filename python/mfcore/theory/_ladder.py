@@ -15,7 +15,7 @@ from .. import _check
 from .._build import build_info
 from .._check import FloatArray
 from .._observe import RiskMeter
-from .._rng import RNG, Seed, derive, seed_of
+from .._rng import RNG, Seed, derive, number_of, seed_of
 from .._rungs.rung import Method
 from ..atoms import Atoms
 from ..density import PDE
@@ -97,7 +97,8 @@ def ladder(
     count = _check.count(replicas, "replicas")
     most = _check.count(gd_steps, "gd_steps")
     method = limit if limit is not None else _default_limit(model, max(steps))
-    seed = seed_of(rng)
+    number = number_of(rng)
+    seed = seed_of(number)
     rule = risk if risk is not None else _rule(model)
     runs = Runs(model, method, times, expectation, RiskMeter(model, rule, _check.threads(threads)), threads)
     begun = time.monotonic()
@@ -127,7 +128,7 @@ def ladder(
             "model": model,
             "limit": method,
             "status": status,
-            "seed": seed,
+            "seed": number,
             "version": build_info()["version"],
             "isa": build_info()["isa"],
             "seconds": time.monotonic() - begun,
@@ -176,9 +177,7 @@ def _times(save_at: int | npt.ArrayLike, horizon: float, steps: Sequence[float])
         stride = max(1, round(horizon / coarse / (count - 1)))
         marks = stride * np.arange(max(1, round(horizon / coarse / stride)) + 1)
     else:
-        wanted = _check.array(save_at, "save_at", shape=(None,))
-        if wanted.min() < 0 or wanted.max() > horizon:
-            raise ValueError(f"save_at must be between 0 and horizon = {horizon:g}, got {wanted}")
+        wanted = _check.times(save_at, "save_at", horizon, increasing=False)
         marks = np.unique(np.round(wanted / coarse))
         if marks[-1] == 0:
             raise ValueError(f"save_at must have a time of at least the largest step, {coarse:g}")

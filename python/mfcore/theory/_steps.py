@@ -82,9 +82,7 @@ def modified_flow(
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
         times = np.linspace(0.0, end, _check.integer(save_at, "save_at", at_least=2))
     else:
-        times = _check.array(save_at, "save_at", shape=(None,))
-        if times[0] < 0 or times[-1] > end or (np.diff(times) <= 0).any():
-            raise ValueError(f"save_at must increase from >= 0 to <= horizon = {end:g}, got {times}")
+        times = _check.times(save_at, "save_at", end)
     radii = flow.radii(h, times)
     mean = radii @ flow.weights
     spread = np.sqrt(np.maximum(radii**2 @ flow.weights - mean**2, 0.0))
