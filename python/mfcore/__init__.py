@@ -18,32 +18,29 @@ Examples:
     7.25
 """
 
-from ._entry import quiet
-
-with quiet():
-    from . import activations, conventions, data, experiments, init, plots, steppers, theory
-    from ._build import build_info, get_cmake_dir, get_include
-    from ._reduced_init import ReducedInit
-    from .atoms import Atoms
-    from .certificate import Certificate, certificate
-    from .config import load_config, save_config
-    from .density import PDE
-    from .distance import distance, kl
-    from .energy import dissipation, free_energy
-    from .estimate import Estimate, estimate
-    from .expectation import Exact, MonteCarlo
-    from .functions import U, V, grad_psi, predict, psi, risk
-    from .gibbs import Stationary, gibbs, gibbs_path
-    from .jko import JKO
-    from .measure import Cloud, Density
-    from .methods import GD, SGD, Particles
-    from .model import Model
-    from .network import Network
-    from .nonlinear import Nonlinear
-    from .optimum import Optimum, optimum
-    from .reduce import ReducedModel
-    from .solve import log_times, resume, solve
-    from .trajectory import Trajectory, load
+from . import activations, conventions, data, experiments, init, plots, steppers, theory
+from ._build import build_info, get_cmake_dir, get_include
+from ._reduced_init import ReducedInit
+from .atoms import Atoms
+from .certificate import Certificate, certificate
+from .config import load_config, save_config
+from .density import PDE
+from .distance import distance, kl
+from .energy import dissipation, free_energy
+from .estimate import Estimate, estimate
+from .expectation import Exact, MonteCarlo
+from .functions import U, V, grad_psi, predict, psi, risk
+from .gibbs import Stationary, gibbs, gibbs_path
+from .jko import JKO
+from .measure import Cloud, Density
+from .methods import GD, SGD, Particles
+from .model import Model
+from .network import Network
+from .nonlinear import Nonlinear
+from .optimum import Optimum, optimum
+from .reduce import ReducedModel
+from .solve import log_times, resume, solve
+from .trajectory import Trajectory, load
 
 __version__: str = build_info()["version"]
 

@@ -14,10 +14,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .. import _core
-from .._entry import quiet
-
-with quiet():
-    from . import _bench, _info, _reproduce, _run, _show
+from . import _bench, _info, _reproduce, _run, _show
 
 _COMMANDS = (_run, _show, _reproduce, _info, _bench)  # each adds its own to the parser
 
