@@ -11,8 +11,8 @@ from scipy import special
 
 from . import _check
 from ._check import FloatArray
+from ._place import MeasureLike
 from ._rng import RNG
-from .functions import MeasureLike
 from .measure import Cloud, Density, as_points
 
 MOST_PAIRS = 25_000_000  # entries of a matrix of costs, 200 MB
