@@ -51,7 +51,7 @@ def log_factor(points: FloatArray, exponents: Sequence[float]) -> FloatArray:
     return out
 
 
-def reduction_for(model: Model | ReducedModel, measure: Any) -> ReducedModel | None:
+def reduction_for(model: Model | ReducedModel, measure: Any, name: str = "measure") -> ReducedModel | None:
     """The reduced model in whose coordinates `measure` is; None if it consists of neurons of a `Model`.
 
     Points as long as a row of parameters are neurons; others, and densities, are in reduced coordinates.
@@ -59,24 +59,24 @@ def reduction_for(model: Model | ReducedModel, measure: Any) -> ReducedModel | N
     if isinstance(model, ReducedModel):
         return model
     _check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
-    if isinstance(measure, Density) or model.row is None:
-        return model.reduce()
-    points = measure.points if isinstance(measure, Cloud) else _check.array(measure, "measure")
-    if points.shape[-1] == model.row or (model.row == 1 and points.ndim == 1):
+    if isinstance(measure, Density):
+        reduced = model.reduce()
+        check_density(measure, reduced)
+        return reduced
+    points = measure.points if isinstance(measure, Cloud) else _check.array(measure, name)
+    if points.shape[-1:] == (model.row,) or (model.row == 1 and points.ndim == 1):
         return None
     reduced = model.reduce()
+    k, names = len(reduced.coordinates), f"the reduced coordinates ({', '.join(reduced.coordinates)})"
+    wanted = f"points of length {k} in {names}"
+    if model.row is not None:
+        wanted = f"neurons of length {model.row} or {wanted}"
     if not isinstance(measure, Cloud):
-        k = len(reduced.coordinates)
         if points.ndim == 1 and k != 1 and len(points) != k:
-            raise ValueError(
-                f"measure must hold neurons of length {model.row} or points of length {k}, got {len(points)}"
-            )
-        points = as_points(points, "measure")
-    if points.shape[1] != len(reduced.coordinates):
-        raise ValueError(
-            f"measure must hold neurons of length {model.row} or points of length {len(reduced.coordinates)} "
-            f"in the reduced coordinates ({', '.join(reduced.coordinates)}), got {points.shape[1]}"
-        )
+            raise ValueError(f"{name} must hold {wanted}, got {len(points)}")
+        points = as_points(points, name)
+    if points.shape[1] != k:
+        raise ValueError(f"{name} must hold {wanted}, got {points.shape[1]}")
     return reduced
 
 

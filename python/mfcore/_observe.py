@@ -14,7 +14,6 @@ from ._check import FloatArray
 from ._project import projections
 from ._rng import derive
 from .expectation import Exact, Expectation, MonteCarlo
-from .functions import risk as risk_of
 from .measure import Cloud, Density, as_measure
 from .model import Model
 from .reduce import ReducedModel
@@ -48,7 +47,9 @@ class RiskMeter:
         if isinstance(rule, MonteCarlo):
             return self._held_out(measure, rule)
         self.description = "exact"
-        return risk_of(self._model, measure, expectation=Exact(), threads=self._threads or None), 0.0
+        # Not by `mf.risk`, which refuses what is not finite: a run that is about to diverge may be there.
+        points, weights = as_measure(measure, "measure", self._model.row or 0)
+        return float(Exact().evaluator(self._model, self._threads).risk(points, weights)), 0.0
 
     def _choose(self, neurons: int) -> Expectation:
         """Exact if the law has a form for it that is quick for this many neurons."""

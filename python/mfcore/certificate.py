@@ -14,8 +14,9 @@ from ._check import FloatArray
 from ._minimise.boxes import as_box, moving
 from ._minimise.newton import places
 from ._minimise.search import decay, landscape, potential
+from ._place import AnyModel, MeasureLike
 from ._project import Coordinates
-from .functions import AnyModel, MeasureLike, risk
+from .functions import risk
 from .gibbs import dual_bound
 from .measure import Density, as_measure
 from .model import Model

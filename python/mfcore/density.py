@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _check
 from ._registry import configurable
+from ._rungs.cells import MOST_CELLS
 from ._rungs.density import DensityRung
 from .measure import Density
 from .model import Model
@@ -46,7 +47,8 @@ class PDE:
     point, which may be unstable, the errors of all times count, and may be a hundred times too large.
 
     Args:
-        cells: Of each moving coordinate, one number or one for each. Default 400, or 200×200.
+        cells: Of each moving coordinate, one number or one for each; at most 2^22 in all. Default 400, or
+            200×200.
         scheme: One of the above. None: ``"muscl"`` without noise.
         step: Largest step, at most the stability bound; with noise a fixed step. None: automatic.
         extent: Coordinate to (low, high) that the grid starts with. None: where ρ₀ is.
@@ -141,8 +143,10 @@ class PDE:
 
 def _cells(given: object) -> int | tuple[int, ...]:
     if isinstance(given, Sequence) and not isinstance(given, str):
-        return tuple(_check.integer(n, f"cells[{c}]", at_least=2) for c, n in enumerate(given))
-    return _check.integer(given, "cells", at_least=2)
+        return tuple(
+            _check.integer(n, f"cells[{c}]", at_least=2, at_most=MOST_CELLS) for c, n in enumerate(given)
+        )
+    return _check.integer(given, "cells", at_least=2, at_most=MOST_CELLS)
 
 
 def _extent(given: object) -> dict[str, tuple[float, float]]:

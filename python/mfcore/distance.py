@@ -11,8 +11,8 @@ from scipy import special
 
 from . import _check
 from ._check import FloatArray
-from ._rng import RNG
-from .functions import MeasureLike
+from ._place import MeasureLike
+from ._rng import RNG, seed_of
 from .measure import Cloud, Density, as_points
 
 MOST_PAIRS = 25_000_000  # entries of a matrix of costs, 200 MB
@@ -152,6 +152,8 @@ def _mean_power(x: FloatArray, y: FloatArray, p: float) -> FloatArray:
 
 
 def _sliced(a: _Law, b: _Law, p: float, directions: int, rng: RNG) -> float:
+    if not isinstance(rng, np.random.Generator):
+        seed_of(rng)  # refuses what is no seed
     u = np.random.default_rng(rng).standard_normal((directions, a.points.shape[1]))
     u /= np.linalg.norm(u, axis=1, keepdims=True)
     if len(a.points) == len(b.points) and _equal(a) and _equal(b):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 from . import _check
 from ._cells import check_density, log_volumes, reduction_for
 from ._check import FloatArray
+from ._place import AnyModel, MeasureLike
 from .expectation import Expectation
-from .functions import AnyModel, MeasureLike, grad_psi, psi, risk
+from .functions import grad_psi, psi, risk
 from .measure import Density, as_measure
 from .model import Model
 from .reduce import ReducedModel
@@ -55,7 +55,7 @@ def free_energy(
                 f"got {_check.shown(measure)}"
             )
         entropy = relative_entropy(reduced, measure)
-    value = 0.5 * risk(target, measure, expectation=expectation if reduced is None else None, threads=threads)
+    value = 0.5 * risk(target, measure, expectation=expectation, threads=threads)
     if target.ridge:
         points, weights = as_measure(measure, "measure", _columns(target))
         kept = points[:, decaying(target)]
@@ -98,9 +98,6 @@ def dissipation(
     """
     reduced = reduction_for(model, measure)
     target = model if reduced is None else reduced
-    options: dict[str, Any] = {"threads": threads}
-    if reduced is None:
-        options["expectation"] = expectation
     if target.temperature > 0:
         if not isinstance(measure, Density) or reduced is None:
             raise ValueError(
@@ -109,7 +106,7 @@ def dissipation(
             )
         return _flux_dissipation(reduced, measure)
     points, weights = as_measure(measure, "measure", _columns(target))
-    gradient = grad_psi(target, points, measure, **options)
+    gradient = grad_psi(target, points, measure, expectation=expectation, threads=threads)
     if isinstance(target, ReducedModel):
         held = np.asarray(target.nonnegative) & (points <= 0) & (gradient > 0)
         gradient = np.where(held, 0.0, gradient)

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from . import _check, _core
 from ._check import FloatArray
+from ._place import rows_of
 from ._rng import RNG, seed_of
-from .functions import _rows
 from .model import Model
 
 
@@ -81,7 +81,7 @@ def estimate(
         True
     """
     _check.instance(model, "model", Model, "an mf.Model")
-    rows = _rows(model, theta, "theta")
+    rows = rows_of(model, theta, "theta")
     count = _check.count(samples, "samples")
     size = 0 if chunk is None else _check.count(chunk, "chunk")
     result = _core.estimate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -10,15 +10,16 @@ import numpy.typing as npt
 from . import _check, _core
 from ._check import FloatArray
 from ._evaluator import Evaluator
+from ._place import AnyModel, MeasureLike, place, row_of, rows_of, target_of
 from .expectation import Exact, Expectation
-from .measure import Cloud, Density, as_measure, as_points
+from .measure import as_measure, as_points
 from .model import Model
 from .reduce import ReducedModel
 
-AnyModel = Model | ReducedModel
-MeasureLike = npt.ArrayLike | Cloud | Density
+_quiet = np.errstate(all="ignore")  # what is not finite is refused in words
 
 
+@_quiet
 def V(
     model: AnyModel,
     theta: npt.ArrayLike,
@@ -46,11 +47,12 @@ def V(
         >>> mf.V(model, [[3.0, 4.0], [0.0, 0.0]]).round(6)
         array([-0.997356,  0.      ])
     """
-    rows = _rows(model, theta, "theta")
+    rows = rows_of(model, theta, "theta")
     _check_out(out, len(rows))
-    return _give(_evaluator(model, expectation, threads).V(rows), out)
+    return _give(_evaluator(model, expectation, threads).V(rows), out, "V", theta=rows)
 
 
+@_quiet
 def U(
     model: AnyModel,
     theta: npt.ArrayLike,
@@ -74,12 +76,14 @@ def U(
         >>> (2 * math.pi * mf.U(model, [[1.0, 0.0]], [[0.0, 1.0]])).round(12)
         array([[1.]])
     """
-    rows = _rows(model, theta, "theta")
-    columns = rows if other is None else _rows(model, other, "other")
+    rows = rows_of(model, theta, "theta")
+    columns = rows if other is None else rows_of(model, other, "other")
     _check_out(out, len(rows), len(columns))
-    return _give(_evaluator(model, expectation, threads).U(rows, columns), out)
+    value = _evaluator(model, expectation, threads).U(rows, columns)
+    return _give(value, out, "U", theta=rows, other=columns)
 
 
+@_quiet
 def psi(
     model: AnyModel,
     theta: npt.ArrayLike,
@@ -91,8 +95,10 @@ def psi(
 ) -> FloatArray:
     """Ψ_λ(θ; ρ) = V(θ) + ∫U(θ, ·)dρ + λ|θ|²/2 for every row of `theta`, λ = `model.ridge`.
 
-    `measure` is ρ: an (N, D) array of equal masses, `mf.Cloud` or `mf.Density`. Decay acts on trained blocks
-    only: a fixed output weight does not enter |θ|². Other arguments are those of `V`.
+    `measure` is ρ: an (N, D) array of equal masses, `mf.Cloud` or `mf.Density`. Points as long as a row of
+    parameters are neurons; others, and densities, are in the coordinates of ``model.reduce()``, which takes
+    the place of the model then; `theta` may hold neurons or points in these coordinates. Decay acts on
+    trained blocks only: a fixed output weight does not enter |θ|². Other arguments are those of `V`.
 
     Examples:
         >>> import numpy as np, mfcore as mf
@@ -106,15 +112,15 @@ def psi(
         >>> bool(np.allclose(mf.psi(model, theta, theta), by_parts))
         True
     """
-    rows = _rows(model, theta, "theta")
-    points, weights = _measure(model, measure, rows, theta)
-    _check_out(out, len(rows))
-    value = _evaluator(model, expectation, threads).psi(rows, points, weights)
+    at = place(model, theta, measure)
+    _check_out(out, len(at.rows))
+    value = _evaluator(at.model, expectation, threads).psi(at.z, at.points, at.weights)
     if model.ridge:
-        value = value + 0.5 * model.ridge * np.square(rows[:, _decaying(model, rows)]).sum(axis=1)
-    return _give(value, out)
+        value = value + 0.5 * model.ridge * np.square(at.z[:, _decaying(at.model, at.z)]).sum(axis=1)
+    return _give(value, out, "Ψ", theta=at.rows, measure=at.points)
 
 
+@_quiet
 def grad_psi(
     model: AnyModel,
     theta: npt.ArrayLike,
@@ -141,18 +147,21 @@ def grad_psi(
         >>> mf.grad_psi(model, theta, theta).shape
         (2, 2)
     """
-    rows = _rows(model, theta, "theta")
-    points, weights = _measure(model, measure, rows, theta)
+    at = place(model, theta, measure)
+    rows, z = at.rows, at.z
     _check_out(out, *rows.shape)
+    neurons = isinstance(at.model, Model) or at.lift is not None
     if isinstance(model, Model) and model.network.sphere:
         still = np.flatnonzero((rows[:, model.network.row(0) :] == 0).all(axis=1))
         if len(still):
             raise ValueError(f"theta must have w != 0 on a network with sphere=True, got 0 in row {still[0]}")
-    gradient = _evaluator(model, expectation, threads).grad_psi(rows, points, weights)
+    gradient = _evaluator(at.model, expectation, threads).grad_psi(z, at.points, at.weights)
     if model.ridge:
-        decaying = _decaying(model, rows)
-        gradient[:, decaying] += model.ridge * rows[:, decaying]
-    if isinstance(model, Model):
+        decaying = _decaying(at.model, z)
+        gradient[:, decaying] += model.ridge * z[:, decaying]
+    if at.lift is not None:
+        gradient = at.lift.lift(rows, gradient)
+    if isinstance(model, Model) and neurons:
         network = model.network
         if network.output == "fixed":
             gradient[:, 0] = 0.0
@@ -160,9 +169,10 @@ def grad_psi(
             w = rows[:, network.row(0) :]
             along = gradient[:, network.row(0) :]
             along -= w * (np.sum(along * w, axis=1) / np.sum(w * w, axis=1))[:, None]
-    return _give(gradient, out)
+    return _give(gradient, out, "∇Ψ", theta=rows, measure=at.points)
 
 
+@_quiet
 def risk(
     model: AnyModel,
     measure: MeasureLike,
@@ -171,6 +181,9 @@ def risk(
     threads: int | None = None,
 ) -> float:
     """R(ρ) = E(y − f_ρ(x))², label noise included, weight decay not. Arguments are those of `psi`.
+
+    A measure in reduced coordinates, such as ``mf.solve(model, mf.PDE(), …).final``, is that of a law
+    invariant under the symmetry of the model: the risk is that of ``model.reduce()``.
 
     Examples:
         >>> import mfcore as mf
@@ -182,10 +195,15 @@ def risk(
         >>> mf.risk(model, [[0.0, 0.0]])
         1.0
     """
-    points, weights = as_measure(measure, "measure", _row(model))
-    return float(_evaluator(model, expectation, threads).risk(points, weights))
+    target = target_of(model, measure)
+    points, weights = as_measure(measure, "measure", row_of(target))
+    value = float(_evaluator(target, expectation, threads).risk(points, weights))
+    if not math.isfinite(value):
+        raise ValueError(_too_large("the risk", measure=points))
+    return value
 
 
+@_quiet
 def predict(
     model: Model,
     measure: MeasureLike,
@@ -194,7 +212,7 @@ def predict(
     threads: int | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """f_ρ(x) = ∫σ*(x; ·)dρ for every row of `X`, shape (n, d) to (n,).
+    """f_ρ(x) = ∫σ*(x; ·)dρ for every row of `X`, shape (n, d) to (n,); `measure` consists of neurons.
 
     Examples:
         >>> import mfcore as mf
@@ -207,11 +225,17 @@ def predict(
         array([1., 3.])
     """
     if not isinstance(model, Model):
-        raise TypeError(f"model must be a mf.Model: inputs x are averaged out of {model!r}")
-    points, weights = as_measure(measure, "measure", _row(model))
+        raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
+    if target_of(model, measure) is not model:
+        raise ValueError(
+            "measure must hold neurons for predictions at inputs x, got one in reduced coordinates; at the "
+            "nodes of the data they are model.reduce().features(points)"
+        )
+    points, weights = as_measure(measure, "measure", row_of(model))
     inputs = as_points(X, "X", points.shape[1] - model.network.row(0))
     _check_out(out, len(inputs))
-    return _give(_core.predict(model.network._core, points, weights, inputs, _check.threads(threads)), out)
+    value = _core.predict(model.network._core, points, weights, inputs, _check.threads(threads))
+    return _give(value, out, "f", measure=points, X=inputs)
 
 
 def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | None) -> Evaluator:
@@ -221,35 +245,12 @@ def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | 
             raise ValueError(f"expectation must be left out for a reduced model, got {expectation!r}")
         return model
     if not isinstance(model, Model):
-        raise TypeError(f"model must be a mf.Model or mf.ReducedModel, got {model!r}")
+        raise TypeError(f"model must be an mf.Model or mf.ReducedModel, got {model!r}")
     if expectation is None:
         expectation = Exact()
     if not isinstance(expectation, Expectation):
         raise TypeError(f"expectation must be mf.Exact() or mf.MonteCarlo(samples, rng), got {expectation!r}")
     return expectation.evaluator(model, count)
-
-
-def _row(model: AnyModel) -> int:
-    """Entries of a row of parameters, or of a reduced point."""
-    if isinstance(model, ReducedModel):
-        return len(model.coordinates)
-    if not isinstance(model, Model):
-        raise TypeError(f"model must be a mf.Model or mf.ReducedModel, got {model!r}")
-    if model.row is None:
-        raise ValueError(f"data must have finite d for neurons, got {model.data!r}; use model.reduce()")
-    return model.row
-
-
-def _rows(model: AnyModel, theta: Any, name: str) -> FloatArray:
-    return as_points(theta, name, _row(model))
-
-
-def _measure(
-    model: AnyModel, measure: MeasureLike, rows: FloatArray, theta: Any
-) -> tuple[FloatArray, FloatArray]:
-    """Points and weights; the very same array as `rows` where both are one object, so that work is shared."""
-    points, weights = as_measure(measure, "measure", _row(model))
-    return (rows if measure is theta else points), weights
 
 
 def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
@@ -268,8 +269,17 @@ def _check_out(out: FloatArray | None, *shape: int) -> None:
         _check.output(out, "out", shape)
 
 
-def _give(result: FloatArray, out: FloatArray | None) -> FloatArray:
+def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: FloatArray) -> FloatArray:
+    if not np.isfinite(result).all():
+        raise ValueError(_too_large(what, **inputs))
     if out is None:
         return result
     out[...] = result
     return out
+
+
+def _too_large(what: str, **inputs: FloatArray) -> str:
+    """Squares of entries beyond 1e154 are not: the message names the argument with the largest."""
+    sizes = {name: float(np.abs(array).max()) for name, array in inputs.items()}
+    name = max(sizes, key=lambda name: sizes[name])
+    return f"{name} must be of a size at which {what} is finite, got entries up to {sizes[name]:g}"

@@ -17,7 +17,7 @@ from ._check import FloatArray
 from ._minimise.boxes import Box, as_box, moving
 from ._minimise.extent import centers, find_box, grid
 from ._minimise.newton import newton, places
-from .functions import AnyModel
+from ._place import AnyModel
 from .measure import Cloud, Density, as_points
 from .model import Model
 from .reduce import ReducedModel

@@ -13,7 +13,7 @@ from ._check import FloatArray
 from ._minimise.boxes import as_box, moving
 from ._minimise.search import Landscape, decay, differentiable, gradient, landscape, potential
 from ._minimise.simplex import simplex_least_squares
-from .functions import AnyModel
+from ._place import AnyModel
 from .measure import Cloud
 from .model import Model
 from .reduce import ReducedModel

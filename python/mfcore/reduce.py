@@ -7,7 +7,6 @@ f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -107,12 +106,17 @@ class ReducedModel:
             put(name, _check.number(getattr(self, name), name, at_least=0))
         put("volume", _per_coordinate(self.volume, "volume", k, 0.0))
         put("log_volume", _check.number(self.log_volume, "log_volume"))
-        put("nonnegative", tuple(map(bool, _per_coordinate(self.nonnegative, "nonnegative", k, 0.0))))
+        if min(self.volume) <= -1:
+            raise ValueError(f"volume must be > -1, or 0 would have infinite volume, got {list(self.volume)}")
+        put("nonnegative", _flags(self.nonnegative, "nonnegative", k))
         put("rates", _per_coordinate(self.rates, "rates", k, 1.0))
         if min(self.rates) < 0:
             raise ValueError(f"rates must be >= 0, got {list(self.rates)}")
-        decays = self.decays or [rate > 0 for rate in self.rates]
-        put("decays", tuple(map(bool, _per_coordinate(decays, "decays", k, 0.0))))
+        put("decays", _flags(self.decays or [rate > 0 for rate in self.rates], "decays", k))
+        if self.d is not None:
+            put("d", _check.number(self.d, "d", above=0, finite=False))
+        if self.node_error is not None:
+            put("node_error", _check.number(self.node_error, "node_error", at_least=0))
         if self.initial is not None and not (
             hasattr(self.initial, "sample") and hasattr(self.initial, "quadrature")
         ):
@@ -258,15 +262,23 @@ def _names(given: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _per_coordinate(given: Any, name: str, k: int, default: float) -> tuple[float, ...]:
-    if given is None or len(given) == 0:
-        return (default,) * k
-    if len(given) != k:
+def _entries(given: Any, name: str, k: int) -> list[Any]:
+    """One entry per coordinate, or none at all."""
+    if given is None:
+        return []
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise TypeError(f"{name} must be a sequence with one entry per coordinate, got {_check.shown(given)}")
+    if len(given) not in (0, k):
         raise ValueError(f"{name} must have one entry per coordinate ({k}), got {given!r}")
-    values = tuple(float(x) for x in given)
-    if not all(map(math.isfinite, values)):
-        raise ValueError(f"{name} must be finite, got {given!r}")
-    return values
+    return list(given)
+
+
+def _per_coordinate(given: Any, name: str, k: int, default: float) -> tuple[float, ...]:
+    return tuple(_check.number(x, name) for x in _entries(given, name, k)) or (default,) * k
+
+
+def _flags(given: Any, name: str, k: int) -> tuple[bool, ...]:
+    return tuple(_check.boolean(x, name) for x in _entries(given, name, k)) or (False,) * k
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -1,11 +1,9 @@
 """The command line: what it prints, and its exit codes."""
 
 import importlib
-import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import mfcore

@@ -227,7 +227,7 @@ def test_a_model_takes_its_own_neurons_and_measures_of_its_reduction():
         ),
         (
             lambda: mf.free_energy(mf.Model(LINEAR, mf.Network(mf.activations.relu)), np.zeros(5)),
-            "neurons of length 3 or points of length 2, got 5",
+            r"neurons of length 3 or points of length 2 in the reduced coordinates \(s1, r\), got 5",
         ),
     ],
 )

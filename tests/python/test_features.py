@@ -212,7 +212,7 @@ def test_predict_is_the_mean_of_the_neurons(problem):
         (lambda m, t: mf.V(m, t * np.nan), ValueError, r"theta must be finite, got nan at \[0, 0\]"),
         (lambda m, t: mf.V(m, t * 1j), TypeError, r"theta must hold real numbers, got dtype complex128"),
         (lambda m, t: mf.V(m, t[:0]), ValueError, r"theta must not be empty, got shape \(0, 9\)"),
-        (lambda m, t: mf.V("model", t), TypeError, r"model must be a mf.Model"),
+        (lambda m, t: mf.V("model", t), TypeError, r"model must be an mf.Model"),
         (lambda m, t: mf.V(m, t, expectation="exact"), TypeError, r"expectation must be mf.Exact\(\)"),
         (lambda m, t: mf.V(m, t, threads=0), ValueError, r"threads must be >= 1, got 0"),
         (lambda m, t: mf.V(m, t, threads=5000), ValueError, r"threads must be <= 4096, got 5000"),

@@ -203,7 +203,12 @@ def test_tables_have_the_means_of_the_largest_gaps(budget):
             {"step": [0.1, 0.03]},
             r"step must divide the largest, 0\.1, .* got 0\.03; 0\.025 and 0\.03333",
         ),
-        ({"step": [0.1, 0.1]}, "step must have different entries"),
+        (
+            {"step": [0.1, 0.1]},
+            r"step must be a number or several different ones, got \[0\.1, 0\.1\]",
+        ),
+        ({"step": []}, r"step must be a number or several different ones, got \[\]"),
+        ({"neurons": []}, r"neurons must be a number or several different ones, got \[\]"),
         ({"neurons": [8, 0]}, "neurons must be >= 1, got 0"),
         ({"step": 0.5}, r"step must be <= horizon = 0\.4, got 0\.5"),
         ({"save_at": [0.0, 0.5]}, r"save_at must be >= 0 and <= horizon = 0\.4, got 0\.5 at \[1\]"),
@@ -216,7 +221,18 @@ def test_misuse_is_refused(change, message):
         small(**change)
 
 
+@pytest.mark.parametrize("risk", [False, True, 3, mf.Exact])
+def test_the_rule_of_the_risk_is_an_expectation_or_none(risk):
+    with pytest.raises(
+        TypeError, match=r"risk must be mf\.Exact\(\), mf\.MonteCarlo\(samples\) or None, got"
+    ):
+        small(risk=risk)
+
+
 def test_a_network_is_no_limit(budget):
+    for wrong in (3, "pde", PDE):
+        with pytest.raises(TypeError, match=r"limit must be a method of the limit, such as mf\.PDE\(\), got"):
+            small(limit=wrong)
     with pytest.raises(TypeError, match=r"limit must be a method of the limit, such as mf\.PDE\(\)"):
         small(limit=mf.GD(10, 0.1))
     with pytest.raises(ValueError, match="name must be one of"):

@@ -65,6 +65,10 @@ def test_every_quantity_can_be_drawn(budget, quantity, tmp_path):
 def test_axes_may_be_given_and_other_arguments_are_refused(budget):
     given = Figure().subplots(1, 3)
     assert plots.ladder(budget, ax=given) is given[0]
+    for one in given:  # names and title stay with their panel
+        assert len(one.get_legend().get_texts()) == len(one.texts)
+        assert not any(text.get_visible() for text in one.texts)
+    assert "\n" in given[0].get_title(loc="left")
     with pytest.raises(ValueError, match="ax must be 3 axes here, got 1"):
         plots.ladder(budget, ax=given[0])
     with pytest.raises(ValueError, match="neurons must be one of 8, 16, got 9"):

@@ -305,3 +305,25 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'mfcore\[plot\]'"):
         plots.risk(LIMIT)
+
+
+def test_axes_of_the_callers_have_names_in_a_legend_that_stays_inside():
+    figure = Figure(figsize=(8, 4))
+    left, right = figure.subplots(1, 2)
+    plots.risk([sgd(), LIMIT], ax=left)
+    plots.risk({"later": LIMIT}, ax=left)  # a second call adds to it
+    figure.canvas.draw()
+    legend = left.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["SGD, N = 40", "PDE", "later"]
+    assert not any(text.get_visible() for text in left.texts)
+    box = legend.get_window_extent()
+    assert left.bbox.x0 <= box.x0
+    assert box.x1 <= left.bbox.x1
+    assert right.get_legend() is None
+    assert plots.risk(LIMIT).get_legend() is None
+
+
+def test_lines_of_the_limit_that_agree_can_all_be_seen():
+    ax = plots.risk({"one": LIMIT, "other": LIMIT})
+    assert line(ax, "one").get_linestyle() == "-"
+    assert line(ax, "other").get_linestyle() == "--"

@@ -30,6 +30,7 @@ MOST_ROUNDS = 80
 MOST_GROWTHS = 24
 PROBES = 128  # points at every scale that tell how large features are
 SCALES = 16  # each twice the one before
+MOST_UNIT = 1e50  # size of coordinates, or its inverse, whose powers are still numbers
 
 
 def grid(box: Box, cells: list[int]) -> list[FloatArray]:
@@ -148,6 +149,11 @@ def _first_box(reduced: ReducedModel) -> Box:
         end = FIRST
         if reduced.ridge > 0 and reduced.decays[c]:
             unit = math.sqrt(reduced.temperature / reduced.ridge)
+            if not 1 / MOST_UNIT < unit < MOST_UNIT:
+                raise ValueError(
+                    f"temperature must be between {MOST_UNIT**-2:g} and {MOST_UNIT**2:g} times the ridge, "
+                    f"{reduced.ridge:g}, got {reduced.temperature:g}"
+                )
             end = unit * (math.sqrt(reduced.volume[c] + 1) + 10)
             reach = [j for j in range(SCALES) if _pulls(reduced, probes, end * 2.0**j, size)]
             if reach and reach[-1] < SCALES - 1:

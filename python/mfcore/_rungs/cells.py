@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..density import PDE
 
 _DEFAULT = {1: 400, 2: 200}  # cells of each of so many moving coordinates
+MOST_CELLS = 1 << 22  # in all: 32 MB of masses
 _STILL = 12  # Gauss nodes of coordinates that do not move
 _ROOM = 0.25  # beyond where the initial law is, as a part of its length
 _NODES = 32  # by which laws that only know their quadrature are measured
@@ -44,6 +46,8 @@ def initial_grid(reduced: ReducedModel, method: PDE) -> tuple[Grid, FloatArray]:
     if len(counts) != len(moving):
         which = ", ".join(names[c] for c in moving)
         raise ValueError(f"cells must be one number or one for each of {which}, got {wanted!r}")
+    if math.prod(counts) > MOST_CELLS:
+        raise ValueError(f"cells must be at most {MOST_CELLS} in all, got {'×'.join(map(str, counts))}")
     extent = dict(method.extent or {})
     for name in extent:
         if name not in [names[c] for c in moving]:

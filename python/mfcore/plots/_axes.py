@@ -47,6 +47,8 @@ def panels(count: int, ax: Any, inches: tuple[float, float] = INCHES) -> list[Pl
         # Not by pyplot: nothing to close, and no window system.
         figure = Figure(figsize=inches, dpi=150, layout="constrained")
         given: list[Any] = list(figure.subplots(1, count, squeeze=False)[0])
+        for one in given:
+            one._mfcore_roomy = True  # right of these there is room for labels
         given[0]._repr_png_ = partial(_png, figure)  # a notebook shows what a call returns
     else:
         given = [ax] if isinstance(ax, Axes) else list(np.ravel(ax))
@@ -65,8 +67,11 @@ def next_color(ax: Axes) -> str:
 
 
 def label_end(ax: Axes, x: float, y: float, text: str, color: str) -> None:
-    """Name a series at its last point, right of the axes; `settle` says how high."""
-    ax.annotate(
+    """Name a series at its last point, right of the axes; `settle` says how high.
+
+    Beside axes of the caller's there may be others: a legend inside of them has the names then.
+    """
+    note = ax.annotate(
         textwrap.fill(text, 18),
         (x, y),
         xytext=(1.02, 0.5),
@@ -77,12 +82,17 @@ def label_end(ax: Axes, x: float, y: float, text: str, color: str) -> None:
         annotation_clip=False,
         gid=_LABEL,
     )
+    if not hasattr(ax, "_mfcore_roomy"):
+        note.set(visible=False, in_layout=False)
 
 
 def settle(ax: Axes) -> None:
     """Put the labels of all series as near to their ends as they can be without touching."""
     notes = _labels(ax)
     if not notes:
+        return
+    if not hasattr(ax, "_mfcore_roomy"):
+        _legend(ax, notes)
         return
     ax.get_xlim(), ax.get_ylim()  # what is drawn moves limits only when they are asked for
     to_axes = ax.transData + ax.transAxes.inverted()
@@ -93,6 +103,23 @@ def settle(ax: Axes) -> None:
     order = np.argsort(wanted, kind="stable")
     for k, y in zip(order, spread(wanted[order], heights[order]), strict=True):
         notes[k].xyann = (1.02, y)
+
+
+def _legend(ax: Axes, notes: list[Any]) -> None:
+    """Names in the colours of their series."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=note.get_color(), linewidth=1.6) for note in notes]
+    names = [note.get_text() for note in notes]
+    small: dict[str, Any] = {"fontsize": TEXT - 1, "handlelength": 0.8, "handletextpad": 0.4}
+    ax.legend(handles, names, labelcolor="linecolor", labelspacing=0.2, edgecolor="none", **small)
+
+
+def title(ax: Axes, text: str) -> None:
+    """Above the left end of the axes, in as many lines as their width takes."""
+    letter = 0.6 * TEXT / 72 * ax.figure.dpi
+    lines = textwrap.fill(text.replace(" = ", "\xa0=\xa0"), max(8, int(ax.bbox.width / letter)))
+    ax.set_title(lines.replace("\xa0", " "), loc="left", fontsize=TEXT, color=GREY)
 
 
 def spread(wanted: Any, heights: Any) -> Any:

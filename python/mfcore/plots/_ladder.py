@@ -10,7 +10,7 @@ import numpy as np
 from .. import _check
 from .._check import FloatArray
 from ..theory import GAPS, Ladder, Rates
-from ._axes import COLORS, GREY, TEXT, label_end, panels, plain_ticks, settle
+from ._axes import COLORS, label_end, panels, plain_ticks, settle, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def ladder(
         quantity: ``"risk"``, ``"norm"``, ``"distance"`` or ``"w1"``, as in `Ladder.gap`.
         neurons: Width N of what is drawn over t and h; default the largest.
         step: Step h of what is drawn over t and N; default the smallest.
-        ax: Axes to draw on, as many as panels; default new ones.
+        ax: Axes to draw on, as many as panels, where a legend has the names; default new ones.
 
     Returns:
         The first axes; the others are in ``.figure.axes``.
@@ -84,7 +84,7 @@ def ladder(
                 _points(one, budget, name, variable, middle, half, rates)
             _finish(one, "neurons $N$" if variable == "N" else "step $h$", marks)
             other = f"h = {budget.step[h]:g}" if variable == "N" else f"N = {budget.neurons[n]}"
-            one.set_title(other, loc="left", fontsize=TEXT, color=GREY)
+            title(one, other)
             one.set_ylabel(f"largest {_TITLES[quantity]}")
     return target[0]
 
@@ -117,7 +117,7 @@ def _over_time(ax: Axes, budget: Ladder, quantity: str, n: int, h: int) -> None:
         settle(ax)
     ax.set_ylabel(_TITLES[quantity])
     what = f"N = {budget.neurons[n]}, h = {budget.step[h]:g}, {budget.replicas} replicas"
-    ax.set_title(what, loc="left", fontsize=TEXT, color=GREY)
+    title(ax, what)
 
 
 def _points(

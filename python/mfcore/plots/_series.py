@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._axes import PlotAxes
 
 _VISIBLE = 2e-3  # of the range of all that is drawn
+_DASHES = ("-", (0, (4, 3)), (0, (1, 2)), (0, (6, 2, 1, 2)))  # through which earlier lines can be seen
 _MANY = 60  # points that touch each other
 
 
@@ -30,7 +31,8 @@ def risk(trajectories: Runs, *, ax: Axes | None = None, log: str = "") -> PlotAx
     Args:
         trajectories: One run, several, or a mapping of names to runs. Without names, runs are called by their
             methods and by what they differ in.
-        ax: Axes to draw on, once or several times; default new ones.
+        ax: Axes to draw on, once or several times; default new ones. Names are at the ends of series on new
+            axes, in a legend on those given.
         log: Axes that are logarithmic: ``"x"``, ``"y"`` or ``"xy"``. A logarithmic clock has no t = 0.
 
     Returns:
@@ -137,7 +139,9 @@ def _curve(
     else:
         if seen:
             ax.fill_between(run.t, middle - half, middle + half, color=color, alpha=0.2, linewidth=0)
-        ax.plot(run.t, middle, color=color, linewidth=1.6, zorder=2, label=name)
+        before = sum(line.get_marker() == "None" for line in ax.get_lines())
+        dashes: Any = _DASHES[before % len(_DASHES)]
+        ax.plot(run.t, middle, color=color, linewidth=1.6, linestyle=dashes, zorder=2, label=name)
     label_end(ax, run.t[-1], middle[-1], name, color)
 
 

@@ -6,7 +6,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from ..expectation import Exact, Expectation, MonteCarlo
 from ..model import Model
 from ._budget import Ladder
 from ._runs import LIMIT, ROWS, SAME, Runs, longest
+
+_Number = TypeVar("_Number", int, float)
 
 _HELD_OUT = 10_000  # samples, where the risk has no exact form
 
@@ -65,7 +68,7 @@ def ladder(
             with noise), else `mf.Atoms`.
         save_at: Times to compare at, rounded to multiples of the largest step, or how many.
         expectation: How PD and GD average over the data: exactly, unless there is no exact form.
-        risk: How the risk of networks is measured, if not as above.
+        risk: `mf.Exact()` or `mf.MonteCarlo(…)`: how the risk of networks is measured. None: as above.
         gd_steps: Without noise, GD that would need more steps is replaced by θ_PD + (h/H)(θ_GD,H − θ_PD) with
             H = T/gd_steps about: the error of Euler's scheme is linear in h up to O(hH).
         rng: None, int, SeedSequence or Generator.
@@ -87,18 +90,19 @@ def ladder(
         Ladder(neurons=(20, 40), step=(0.02, 0.01), replicas=2, t=[0, 0.4], limit=PDE())
     """
     _check.instance(model, "model", Model, "an mf.Model")
-    widths = tuple(_check.count(n, "neurons") for n in _several(neurons, "neurons"))
-    steps = tuple(_check.number(h, "step", above=0) for h in _several(step, "step"))
-    for name, values in (("neurons", widths), ("step", steps)):
-        if len(set(values)) < len(values):
-            raise ValueError(f"{name} must have different entries, got {list(values)}")
+    widths = _several(neurons, "neurons", _check.count)
+    steps = _several(step, "step", partial(_check.number, above=0))
     end = _check.number(horizon, "horizon", above=0)
     times = _times(save_at, end, steps)
     count = _check.count(replicas, "replicas")
     most = _check.count(gd_steps, "gd_steps")
+    if limit is not None and (isinstance(limit, type) or not hasattr(limit, "start")):
+        raise TypeError(f"limit must be a method of the limit, such as mf.PDE(), got {_check.shown(limit)}")
     method = limit if limit is not None else _default_limit(model, max(steps))
     number = number_of(rng)
     seed = seed_of(number)
+    if risk is not None:
+        _check.instance(risk, "risk", (Exact, MonteCarlo), "mf.Exact(), mf.MonteCarlo(samples) or None")
     rule = risk if risk is not None else _rule(model)
     runs = Runs(model, method, times, expectation, RiskMeter(model, rule, _check.threads(threads)), threads)
     begun = time.monotonic()
@@ -184,8 +188,12 @@ def _times(save_at: int | npt.ArrayLike, horizon: float, steps: Sequence[float])
     return np.asarray(marks * coarse, dtype=np.float64)
 
 
-def _several(value: Any, name: str) -> list[Any]:
-    return list(np.atleast_1d(np.asarray(value, dtype=object)))
+def _several(value: Any, name: str, check: Callable[[Any, str], _Number]) -> tuple[_Number, ...]:
+    """One number or several different ones."""
+    found = tuple(check(entry, name) for entry in np.atleast_1d(np.asarray(value, dtype=object)))
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"{name} must be a number or several different ones, got {list(found)}")
+    return found
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from ._budget import Ladder
 
 _CELLS = 100  # of the initial law
 _RTOL = 1e-6
+_FAR = 1e150  # velocities beyond which squares are infinite
 _NEGLIGIBLE = 1e-7  # of the heaviest cell
 _ANGLES = 8000  # at which the slope of the activation is looked at
 _RADII = 200  # of the table of the mean of its square
@@ -215,16 +216,23 @@ class _RadialFlow:
         """Radii at all times, (T, atoms)."""
         from scipy.integrate import solve_ivp  # takes long to load
 
+        end = float(times[-1])
+
         # Of u = r², whose velocity 2r·ṙ has no pole at r = 0.
+        @np.errstate(all="ignore")
         def velocity(_: float, u: FloatArray) -> FloatArray:
             r = np.sqrt(np.maximum(u, 0.0))
             reduced = self._reduced
             gap = self._gap(r)
             slopes = self._features.gradients(r[:, None], 1)[..., 0]  # so few are slower on more threads
             descent = slopes @ (reduced.weights * gap) + reduced.ridge * r
-            return np.asarray(-2 * self._rate * r * descent + step * self._square(r, gap))
+            found = np.asarray(-2 * self._rate * r * descent + step * self._square(r, gap))
+            if not np.abs(found).max() < _FAR:  # nor a number
+                raise ValueError(
+                    f"step must be so small that |w| stays finite up to horizon = {end:g}, got {step:g}"
+                )
+            return found
 
-        end = float(times[-1])
         # Atoms that come to r = 0 make it stiff, each by itself: the diagonal of the Jacobian is enough.
         found = solve_ivp(
             velocity,
