@@ -26,18 +26,27 @@ TEST_CASE("a team that is faster is used from the second piece on") {
     Crowding crowding;
     CHECK(crowding.learning());
     CHECK(piece(crowding, 0.6) == 1);
-    CHECK(alone(crowding, 0.6, 1000) == 0);
     CHECK_FALSE(crowding.learning());
+    CHECK(alone(crowding, 0.6, 1000) == 0);
 }
 
-TEST_CASE("a team that is slower is tried again ever more rarely, by short pieces") {
+TEST_CASE("a team that is slower is tried again ever more rarely") {
     Crowding crowding;
     CHECK(alone(crowding, 50, 2) == 1);  // the second shows it
     CHECK(alone(crowding, 50, 4) == 4);
-    CHECK(crowding.learning());
     CHECK(piece(crowding, 50) == 2);
     CHECK(alone(crowding, 50, 8) == 8);
     CHECK(alone(crowding, 50, 10000) >= 9950);
+}
+
+TEST_CASE("a team gives up when it has taken twice as long as one thread, but for its start") {
+    Crowding crowding;
+    CHECK_FALSE(crowding.hopeless(1e9, 1));  // nothing to compare with
+    crowding.took(1, 0.01);
+    CHECK_FALSE(crowding.hopeless(0.0009, 0));
+    CHECK(crowding.hopeless(0.0011, 0));
+    CHECK_FALSE(crowding.hopeless(0.2, 10));
+    CHECK(crowding.hopeless(0.202, 10));
 }
 
 TEST_CASE("a machine that becomes quiet is noticed, and one that becomes busy again") {

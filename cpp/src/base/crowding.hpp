@@ -10,19 +10,21 @@ namespace mfcore {
 /// loops whose results do not depend on the number of threads.
 class Crowding {
 public:
-    /// Whether the next piece is one to learn from: it should be short.
-    bool learning() const { return learning_; }
+    /// Whether it is not known yet what one thread takes: the next piece should be short.
+    bool learning() const { return alone_ == std::numeric_limits<double>::infinity(); }
 
     /// Threads for the next piece, at most `most`.
-    int team(int most) const { return alone_for_ > 0 ? 1 : most; }
+    int team(int most) const { return learning() || alone_for_ > 0 ? 1 : most; }
 
-    /// A piece with so many threads took so long, per unit of work.
-    void took(int team, double time) {
-        learning_ = false;
+    /// Whether a team that has done `units` of work in so many seconds should give up.
+    bool hopeless(double seconds, double units) const { return seconds > kStart + 2 * alone_ * units; }
+
+    /// A piece with so many threads took so many seconds per unit of work.
+    void took(int team, double seconds) {
         if (team == 1) {
-            alone_ = time;
-            if (alone_for_ > 0) learning_ = --alone_for_ == 0;
-        } else if (time > alone_) {  // one thread is faster; try again later, and ever later
+            alone_ = seconds;
+            if (alone_for_ > 0) --alone_for_;
+        } else if (seconds > 1.25 * alone_) {  // try again later, and ever later
             alone_for_ = pause_;
             pause_ = pause_ < kLongest ? 2 * pause_ : kLongest;
         } else {
@@ -31,12 +33,11 @@ public:
     }
 
 private:
-    static constexpr int kShortest = 4, kLongest = 256;
+    static constexpr double kStart = 1e-3;               // seconds that waking the team may take
+    static constexpr int kShortest = 4, kLongest = 256;  // pieces
 
-    bool learning_ = true;
-    int alone_for_ = 1;  // pieces
-    int pause_ = kShortest;
-    double alone_ = std::numeric_limits<double>::infinity();
+    int alone_for_ = 0, pause_ = kShortest;
+    double alone_ = std::numeric_limits<double>::infinity();  // seconds of one thread
 };
 
 }  // namespace mfcore

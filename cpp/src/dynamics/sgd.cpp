@@ -1,6 +1,7 @@
 #include "mfcore/dynamics/sgd.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -126,7 +127,7 @@ private:
         const auto begin = std::chrono::steady_clock::now();
         const Index done = advance(state_, blocks, steps_, team);
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-        crowding_.took(team, seconds.count() / static_cast<double>(blocks));
+        crowding_.took(team, seconds.count() / static_cast<double>(std::max<Index>(done, 1)));
         held_ = 0;
         if (!state_.finite()) {  // the neurons were the first to overflow
             if (diverged_at_ < 0) diverged_at_ = anchor_ + done * steps_ - 1;
@@ -152,11 +153,14 @@ private:
         step_ = target;
     }
 
-    /// Run `blocks` blocks on `state`, the last one for `steps` steps only. Returns the blocks done.
+    /// Run `blocks` blocks on `state`, the last one for `steps` steps only. Returns the blocks done: fewer
+    /// if neurons diverge, or if the team is kept from working together.
     Index advance(Tiles& state, Index blocks, Index steps, int team) {
         if (direct_) return advance_directly(state, blocks);
         sgd::Shared<T> shared(team, groups(), rows_of(1), params_.batch, d_, params_.temperature > 0);
         Index bad = -1, done = 0;
+        std::atomic<Index> last{blocks - 1};
+        const auto begin = std::chrono::steady_clock::now();
         ErrorKeeper keeper;
         run_team(team, [&](int rank, int size) {
             std::optional<sgd::Worker<T, R>> worker;  // all that it needs is allocated here
@@ -164,6 +168,8 @@ private:
             shared.exchange.meet(rank, size);
             if (keeper.failed()) return;
             for (Index b = 0; b < blocks; ++b) {
+                // Seen by all of them after this block, in which they meet.
+                if (rank == 0 && size > 1 && gives_up(begin, b)) last.store(b, std::memory_order_relaxed);
                 const sgd::Block<T> block{{x_.data() + rows_of(b) * d_, rows_of(1), d_},
                                           y_.data() + rows_of(b),
                                           h_.data() + b * steps_,
@@ -172,12 +178,17 @@ private:
                                           anchor_ + b * steps_};
                 const Index at = worker->advance(block, state);
                 if (rank == 0) (at >= 0 ? bad : done) = at >= 0 ? at : b + 1;
-                if (at >= 0) break;
+                if (at >= 0 || b >= last.load(std::memory_order_relaxed)) break;
             }
         });
         keeper.rethrow();
         diverged_at_ = bad;
         return done;
+    }
+
+    bool gives_up(std::chrono::steady_clock::time_point begin, Index blocks) const {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+        return crowding_.hopeless(seconds.count(), static_cast<double>(blocks));
     }
 
     Index advance_directly(Tiles& state, Index steps) {
