@@ -8,6 +8,7 @@ import numpy.typing as npt
 from .._check import FloatArray
 
 CUT = 1e-13  # singular values below this, relative to the largest, count as 0
+_NONE = 1e-11  # of the cost: a part of it that is rounding
 
 
 def simplex_least_squares(
@@ -56,30 +57,43 @@ def _descend(
     """From c towards the minimum on the active entries without signs; those that reach 0 first stay there."""
     while True:
         at = np.flatnonzero(active)
-        best = np.zeros_like(c)
-        best[at] = _affine(columns[:, at], target, cost[at], int(c[at].argmax()))
-        down = active & (best <= 0)
+        move = np.zeros_like(c)
+        move[at], ends = _direction(columns[:, at], target, cost[at], c[at])
+        down = active & ((c + move <= 0) if ends else (move < 0))
         if not down.any():
-            return best
-        fall = np.where(down & (c > 0), c - best, 1.0)
-        reach = np.where(down, c / fall, np.inf)
-        c = np.maximum(c + reach.min() * (best - c), 0.0)
+            return c + move
+        reach = np.where(down, c / np.where(move < 0, -move, 1.0), np.inf)
+        c = np.maximum(c + reach.min() * move, 0.0)
         leaves = reach <= reach.min()
         c[leaves] = 0.0
         active = active & ~leaves
 
 
-def _affine(columns: FloatArray, target: FloatArray, cost: FloatArray, reference: int) -> FloatArray:
-    """The minimiser with Σ c = 1 alone, in the differences to one column."""
+def _direction(
+    columns: FloatArray, target: FloatArray, cost: FloatArray, c: FloatArray
+) -> tuple[FloatArray, bool]:
+    """From c to the minimiser with Σ c = 1 alone, and True; or, where there is none, downhill, and False.
+
+    In the differences to one column. Where they depend on each other, c may change without the fit, and the
+    cost falls for ever, if it is not the same for all such c.
+    """
     if len(cost) == 1:
-        return np.ones(1)
+        return 1 - c, True
+    reference = int(c.argmax())
     others = np.arange(len(cost)) != reference
     difference = columns[:, others] - columns[:, [reference]]
-    out = np.empty(len(cost))
+    dearer = cost[others] - cost[reference]
     u, s, vt = np.linalg.svd(difference, full_matrices=False)
     kept = s > CUT * s.max()
     u, s, vt = u[:, kept], s[kept], vt[kept]
-    along = u.T @ (target - columns[:, reference]) / s - vt @ (cost[others] - cost[reference]) / s**2
-    out[others] = vt.T @ along
-    out[reference] = 1 - out[others].sum()
-    return out
+    free = dearer - vt.T @ (vt @ dearer)
+    ends = bool(np.abs(free).max() <= _NONE * np.abs(dearer).max())
+    if ends:
+        along = u.T @ (target - columns[:, reference]) / s - vt @ dearer / s**2
+        best = vt.T @ along
+        move = best - c[others]
+    else:
+        move = -free
+    out = np.empty(len(cost))
+    out[others], out[reference] = move, -move.sum()
+    return out, ends
