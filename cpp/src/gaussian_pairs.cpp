@@ -136,7 +136,8 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
             if (grad) columns.add_pull(rows, j, cols, work.q.data(), 1, kTileCols, pull.data());
         }
         for (Index r = 0; r < rows; ++r)
-            write_potential(network, first, i + r, sums, pull.data() + r * columns.stride(), value, grad);
+            write_potential(network, first, i + r, sums,
+                            grad ? &pull[to_size(r * columns.stride())] : nullptr, value, grad);
     };
     for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {
         pool.lend([&](PairTiles::Buffers& work) { block(i, end, work); });
