@@ -87,8 +87,8 @@ def allowance(model, run, neurons):
 
 WIDE = {
     "isotropic, d = 40": (isotropic(40, mf.activations.relu, 1.0, ridge=0.2), 2.0, 2000, 1e-4),
-    "isotropic, d = 320": (isotropic(320), 0.3, 400, 1e-3),
-    "anisotropic, d = 320": (anisotropic(), 0.3, 400, 1e-3),
+    "isotropic, d = 320": (isotropic(320), 0.3, 1500, 1e-3),
+    "anisotropic, d = 320": (anisotropic(), 0.3, 1500, 1e-3),
     "multi-index, d = 40": (multi_index(40), 1.0, 1000, 1e-4),
     "odd": (isotropic(40, ERF, 1.0, ridge=0.1), 1.0, 1000, 1e-4),
 }
