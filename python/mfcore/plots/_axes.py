@@ -47,8 +47,6 @@ def panels(count: int, ax: Any, inches: tuple[float, float] = INCHES) -> list[Pl
         # Not by pyplot: nothing to close, and no window system.
         figure = Figure(figsize=inches, dpi=150, layout="constrained")
         given: list[Any] = list(figure.subplots(1, count, squeeze=False)[0])
-        for one in given:
-            one._mfcore_roomy = True  # right of these there is room for labels
         given[0]._repr_png_ = partial(_png, figure)  # a notebook shows what a call returns
     else:
         given = [ax] if isinstance(ax, Axes) else list(np.ravel(ax))
@@ -69,7 +67,7 @@ def next_color(ax: Axes) -> str:
 def label_end(ax: Axes, x: float, y: float, text: str, color: str) -> None:
     """Name a series at its last point, right of the axes; `settle` says how high.
 
-    Beside axes of the caller's there may be others: a legend inside of them has the names then.
+    Where no layout engine makes room for that, a legend inside of the axes has the names.
     """
     note = ax.annotate(
         textwrap.fill(text, 18),
@@ -82,7 +80,7 @@ def label_end(ax: Axes, x: float, y: float, text: str, color: str) -> None:
         annotation_clip=False,
         gid=_LABEL,
     )
-    if not hasattr(ax, "_mfcore_roomy"):
+    if not _makes_room(ax):
         note.set(visible=False, in_layout=False)
 
 
@@ -91,7 +89,7 @@ def settle(ax: Axes) -> None:
     notes = _labels(ax)
     if not notes:
         return
-    if not hasattr(ax, "_mfcore_roomy"):
+    if not _makes_room(ax):
         _legend(ax, notes)
         return
     ax.get_xlim(), ax.get_ylim()  # what is drawn moves limits only when they are asked for
@@ -184,6 +182,11 @@ def _style(ax: Axes) -> None:
     ax.yaxis.label.set_fontsize(TEXT + 1)
     # Bound to the figure, as the axes themselves have no such method.
     cast(Any, ax).savefig = _root(ax).savefig
+
+
+def _makes_room(ax: Axes) -> bool:
+    """Whether what stands beside these axes moves the others."""
+    return _root(ax).get_layout_engine() is not None
 
 
 def _root(ax: Axes) -> Figure:

@@ -47,7 +47,8 @@ def ladder(
         quantity: ``"risk"``, ``"norm"``, ``"distance"`` or ``"w1"``, as in `Ladder.gap`.
         neurons: Width N of what is drawn over t and h; default the largest.
         step: Step h of what is drawn over t and N; default the smallest.
-        ax: Axes to draw on, as many as panels, where a legend has the names; default new ones.
+        ax: Axes to draw on, as many as panels; default new ones. In a figure without a layout engine a legend
+            has the names.
 
     Returns:
         The first axes; the others are in ``.figure.axes``.

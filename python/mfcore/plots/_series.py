@@ -31,8 +31,8 @@ def risk(trajectories: Runs, *, ax: Axes | None = None, log: str = "") -> PlotAx
     Args:
         trajectories: One run, several, or a mapping of names to runs. Without names, runs are called by their
             methods and by what they differ in.
-        ax: Axes to draw on, once or several times; default new ones. Names are at the ends of series on new
-            axes, in a legend on those given.
+        ax: Axes to draw on, once or several times; default new ones. Names are at the ends of series, or,
+            in a figure without a layout engine, in a legend.
         log: Axes that are logarithmic: ``"x"``, ``"y"`` or ``"xy"``. A logarithmic clock has no t = 0.
 
     Returns:
