@@ -18,7 +18,7 @@ struct DiffusionAxis {
     std::vector<Index> watched;  ///< cells where mass is worth a stop
 };
 
-/// log int z^e dz over the cell [low, high]: in logarithms, because e reaches hundreds.
+/// log int z^e dz over the cell [low, high] (eq. (7.7)): in logarithms, because e reaches hundreds.
 double log_cell_volume(double low, double high, double e);
 
 /// One implicit Euler step dt of masses (C order) in the potential psi at the centres of the cells; next may
