@@ -17,7 +17,7 @@ constexpr Index kNeurons = 64;      // neurons per block of a parallel loop and 
 constexpr Index kFewRows = 32;      // samples whose activations of all neurons are kept
 constexpr Index kBlockedRows = 96;  // samples that are worth packing the neurons for
 
-/// One step in the caller's rows: nothing is packed, W is read once forward and once backward.
+/// One step (eq. (6.1)) in the caller's rows: nothing is packed, W is read once forward and once backward.
 class Step {
 public:
     Step(const Network& network, Mat theta, ConstMat x, const StepParams& params)

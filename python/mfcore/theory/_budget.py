@@ -1,4 +1,4 @@
-"""What a ladder measured: the risk of every rung, the gaps between them, and what to read off them."""
+"""What a ladder measured: the risk of every rung, their gaps (eq. (10.3)), and what to read off them."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Ladder:
         return rates_of(self, quantity, self.names(quantity))
 
     def bound(self, z: float = 1.0, *, dimension_free: bool = True) -> Bound:
-        """The total against C·err, holding with probability 1 − e^{−z²}; C is fitted.
+        """The total against C·err, holding with probability 1 − e^{−z²}; C is fitted (eq. (10.4)).
 
         Args:
             z: Larger for more certainty. Quantiles that the replicas cannot resolve are their maximum.
