@@ -6,7 +6,7 @@ import os
 import mfcore as mf
 import numpy as np
 import pytest
-from mfcore.trajectory import read_archive, write_archive
+from mfcore._archive import read_archive, write_archive
 
 METHOD = mf.SGD(neurons=20, step=0.01)
 MODEL = mf.Model(
@@ -73,6 +73,7 @@ def test_a_checkpoint_says_how_its_run_ended(tmp_path):
             mf.solve(MODEL, METHOD, **options, **change)
         stored = read_archive(tmp_path / "run", "plan")[1]["run"]
         assert (stored["status"], stored["message"]) == (status, message)
+        (tmp_path / "run").unlink()
 
 
 def test_a_linked_checkpoint_is_kept_where_the_link_leads(tmp_path):

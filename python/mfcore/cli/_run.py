@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import _check, _files
+from .._checkpoint import Again, Found
 from .._registry import Table
 from ..config import decode, read_table
-from ..solve import resume, solve
+from ..solve import plan_of, resume, solve
 from ..trajectory import Trajectory
 from ._show import summary, unused
 
@@ -39,6 +40,8 @@ examples:
   mfcore run examples/run.toml --set model.data.d=100 --set 'method={kind="GD", neurons=200, step=0.1}'
   mfcore run long.toml --set checkpoint=long.checkpoint --resume --force
 
+A run is resumed only if the file, as changed by --set, still describes it; what may differ is threads,
+max_seconds and the names of files.
 Ctrl-C ends a run early: what there is is saved, and the exit code is 130.
 """
 
@@ -93,16 +96,30 @@ def _solve(options: dict[str, Any], arguments: argparse.Namespace) -> Trajectory
         if checkpoint is None or not begun:
             where = "none is named" if checkpoint is None else f"{checkpoint!r} does not exist"
             raise ValueError(f"--resume needs the checkpoint of an unfinished run; {where}")
-        limits = {name: options[name] for name in ("threads", "max_seconds") if name in options}
+        _check_same(checkpoint, options, arguments.config)
+        limits = {
+            name: options[name] for name in ("model", "method", "threads", "max_seconds") if name in options
+        }
         return resume(checkpoint, **limits, progress=watched())
     if begun and not arguments.force:
         raise ValueError(
             f"checkpoint {str(checkpoint)!r} exists: --resume goes on from it, --force starts again"
         )
+    if checkpoint is not None and begun:
+        options["checkpoint"] = Again(checkpoint)
     try:
         return solve(**options, progress=watched())
     except (TypeError, ValueError) as error:
         raise ValueError(f"{arguments.config}: {error}") from error
+
+
+def _check_same(checkpoint: Any, options: dict[str, Any], source: str) -> None:
+    """Refuse to go on with a run that is another one than the file describes now."""
+    plan = plan_of(
+        **{name: options[name] for name in ("horizon", "save_at", "risk", "keep") if name in options}
+    )
+    run = {name: options[name] for name in ("model", "method") if name in options}
+    Found(checkpoint).check(source, **run, plan=plan, seed=options.get("rng"))
 
 
 def _options(source: Path, changes: list[str]) -> dict[str, Any]:
@@ -146,7 +163,7 @@ def _value(text: str) -> Any:
     """A value of TOML; what is none is a string, so that words need no quotes within quotes."""
     try:
         table = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
     return table["value"] if len(table) == 1 else text
 
