@@ -84,6 +84,9 @@ def read_table(path: str | os.PathLike[str]) -> Table:
         raise ValueError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text file in UTF-8: {error}") from None
+    except (RecursionError, ValueError) as error:  # such as a number of more digits than Python reads
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise ValueError(f"{path}: {reason}") from None
 
 
 def decode(table: Table, path: str | os.PathLike[str]) -> Any:
