@@ -121,10 +121,14 @@ def _claimed(folder: Path) -> tuple[Path, int]:
     while True:
         path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
-        # Before it was locked somebody else may have swept it away, or be about to.
-        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink > 0:
+        ours = False
+        try:  # before it was locked somebody else may have swept it away, or be about to
+            ours = _lock(descriptor) is not False and os.fstat(descriptor).st_nlink > 0
+        finally:
+            if not ours:
+                os.close(descriptor)
+        if ours:
             return path, descriptor
-        os.close(descriptor)
 
 
 def _sweep(folder: Path) -> None:
