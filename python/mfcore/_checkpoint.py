@@ -41,17 +41,28 @@ class Plan:
     risk: bool | Expectation
 
 
-class Again(os.PathLike[str]):
-    """The place of a checkpoint whose run is given up: a new run may take it."""
+class Place(os.PathLike[str]):
+    """A path for a caller who also keeps the result: the checkpoint stays until that is safe.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = path
+    Args:
+        path: The file.
+        again: The run whose checkpoint is there may be given up for a new one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], again: bool = False) -> None:
+        self._path, self.again = path, again
+        self.checkpoint: Checkpoint | None = None  # of a run that has ended by itself
 
     def __fspath__(self) -> str:
         return os.fspath(self._path)
 
     def __str__(self) -> str:
         return str(self._path)
+
+    def release(self) -> None:
+        """Remove the checkpoint, if its run cannot go on."""
+        if self.checkpoint is not None:
+            self.checkpoint.remove()
 
 
 def vacant(path: str | os.PathLike[str]) -> str | None:
@@ -68,7 +79,7 @@ def vacant(path: str | os.PathLike[str]) -> str | None:
         info = read_info(file, "plan", "checkpoint")
     except ValueError:
         raise ValueError(f"{rule}, which is there and no checkpoint of mfcore") from None
-    if isinstance(path, Again):
+    if isinstance(path, Place) and path.again:
         return str(info["id"])
     raise ValueError(
         f"{rule}, the checkpoint of a run {info['run']['message']}: mf.resume goes on with that; "
@@ -139,8 +150,16 @@ class Checkpoint:
         except (OSError, ValueError) as error:  # such as a folder that has taken its place
             self._warn(f"the checkpoint could not be written: {error}")
 
+    def end(self, content: Callable[[], tuple[Trajectory, Mapping[str, np.ndarray]]]) -> None:
+        """Remove it at the end of a run that cannot go on, or leave that to its `Place`."""
+        if isinstance(self._path, Place):
+            self.save(content)
+            self._path.checkpoint = self
+        else:
+            self.remove()
+
     def remove(self) -> None:
-        """Remove it, at the end of a run that cannot go on."""
+        """Remove it, if it is still there and ours."""
         try:
             if os.path.lexists(self._file):
                 if not self._mine(self._file):

@@ -107,7 +107,7 @@ class Run:
                 raise
         self._seconds = before + time.monotonic() - begun
         if checkpoint is not None and status in _ENDED:
-            checkpoint.remove()
+            checkpoint.end(partial(self._content, status))
         else:
             self._save(checkpoint, status)
         return self._trajectory(status)

@@ -37,8 +37,9 @@ class Trajectory:
         kept: Save point, as it was asked for, to measure.
         status: ``"completed"``, ``"stationary"``, ``"diverged"``, ``"interrupted"`` or ``"out of time"``.
         message: One sentence on how the run ended.
-        meta: Model, method, seed (given as `rng` it repeats the run), version, ISA, threads, timings, and
-            what the method adds.
+        meta: Model, method, seed (given as `rng` it repeats the run), version, ISA, threads, timings, the
+            builds of mfcore that it comes from (several, if it was resumed with another), and what the method
+            adds.
 
     Examples:
         >>> import mfcore as mf

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -111,7 +112,9 @@ def test_a_writer_that_dies_at_any_call_leaves_the_old_file_or_the_new(tmp_path,
             if count == k:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        child = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            child = os.fork()
         if child == 0:  # it touches files only
             counted(monkeypatch, die)
             write(folder / "file", 2, mine=ALLOWED[mine])
