@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from . import _check, _files
+from . import _files
 from ._build import build_info
 
 FORMAT = 1  # raised whenever older versions could misread what this one writes
@@ -101,8 +101,7 @@ def reading(path: str | os.PathLike[str], name: str) -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Any, name: str) -> Iterator[BinaryIO]:
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"{name} must be a file name, got {_check.shown(path)}")
+    _files.check_name(path, name)
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a pipe would wait for a writer
         raise ValueError(f"{name} must be a file written by mfcore, got {str(path)!r}: not a regular file")

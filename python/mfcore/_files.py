@@ -23,10 +23,17 @@ from . import _check
 _PREFIX, _SUFFIX = ".mfcore-", ".partial"
 
 
-def target(path: Any, name: str = "path") -> Path:
-    """The file that writing to `path` makes or replaces, where links lead; `name` is the argument's."""
+def check_name(path: Any, name: str) -> None:
+    """Refuse what no file can be called; `name` is the argument's."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"{name} must be a file name, got {_check.shown(path)}")
+    if "\0" in os.fspath(path):
+        raise ValueError(f"{name} must be a file name without null characters, got {os.fspath(path)!r}")
+
+
+def target(path: Any, name: str = "path") -> Path:
+    """The file that writing to `path` makes or replaces, where links lead; `name` is the argument's."""
+    check_name(path, name)
     try:
         file = Path(os.path.realpath(path))
         if file.exists() and not file.is_file():

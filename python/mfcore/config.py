@@ -76,8 +76,7 @@ def load_config(path: str | os.PathLike[str]) -> Any:
 
 def read_table(path: str | os.PathLike[str]) -> Table:
     """A TOML file as it is, with tables in place of objects."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a file name, got {_check.shown(path)}")
+    _files.check_name(path, "path")
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

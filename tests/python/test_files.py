@@ -134,3 +134,15 @@ def test_a_file_of_another_kind_is_named_with_what_reads_it(tmp_path):
         mf.load(tmp_path / "ladder")
     with pytest.raises(ValueError, match=r"checkpoint must be .*, got '.*', a trajectory: mf.load reads it"):
         mf.resume(tmp_path / "run")
+
+
+def test_names_that_no_file_can_have_are_refused():
+    run = mf.solve(MODEL, METHOD, horizon=0.1, save_at=2, rng=0)
+    for use in (
+        run.save, mf.load, mf.load_config, lambda path: mf.save_config(MODEL, path),
+        lambda path: mf.solve(MODEL, METHOD, horizon=0.1, checkpoint=path), mf.resume,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"must be a file name without null characters, got 'a\\x00b'"):
+            use("a\0b")
+        with pytest.raises(TypeError, match="must be a file name, got 3"):
+            use(3)

@@ -41,7 +41,7 @@ examples:
   mfcore run long.toml --set checkpoint=long.checkpoint --resume --force
 
 A run is resumed only if the file, as changed by --set, still describes it; what may differ is threads,
-max_seconds and the names of files.
+max_seconds and the names of files. In Python mf.resume(FILE, horizon=…) goes on to a later end.
 Ctrl-C ends a run early: what there is is saved, and the exit code is 130.
 """
 
