@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
+from .._archive import read_archive, reading, write_archive
 from .._check import FloatArray
-from ..trajectory import from_plain, plain, read_archive, write_archive
+from ..trajectory import from_plain, plain
 from ._rates import Rates, interval, rates_of
 
 if TYPE_CHECKING:
@@ -216,12 +217,13 @@ class Ladder:
     def load(cls, path: str | os.PathLike[str]) -> Ladder:
         """Read a ladder that `save` wrote."""
         arrays, info = read_archive(path, "ladder")
-        return cls(
-            **{name: arrays[name] for name in _ARRAYS},
-            neurons=tuple(arrays["neurons"].tolist()),
-            step=tuple(arrays["step"].tolist()),
-            meta={name: from_plain(value, arrays) for name, value in info["ladder"].items()},
-        )
+        with reading(path, "path"):
+            return cls(
+                **{name: arrays[name] for name in _ARRAYS},
+                neurons=tuple(arrays["neurons"].tolist()),
+                step=tuple(arrays["step"].tolist()),
+                meta={name: from_plain(value, arrays) for name, value in info["ladder"].items()},
+            )
 
     def _stated(self, name: str, quantity: str) -> FloatArray:
         """Half of the 95 % interval that no number of replicas narrows, (N, step, T)."""
