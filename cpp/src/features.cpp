@@ -108,6 +108,7 @@ public:
     void write(const Network& network, double scale, const PotentialOut& out) const {
         const Index d = tiles_.dimension();
         for (Index i = 0; i < tiles_.count(); ++i) {
+            if (i % NeuronTiles<double, R>::kPacked == 0) check_stop();
             const double a = tiles_.a(0)[i];
             if (out.value) out.value[i] = scale * a * sum_s_[i];
             if (!out.gradient) continue;
@@ -214,6 +215,7 @@ void predict(const Network& network, const Measure& rho, ConstMat x, double* f, 
             std::vector<double> value(rows * tiles.kWidth), partial(rows);
             std::fill(f + begin, f + end, 0.0);
             for (Index t = 0; t < tiles.tiles(); ++t) {
+                if (t % 64 == 0) check_stop();
                 tiles.activate(network.activation, t, x.middle_rows(begin, rows), value.data(), nullptr);
                 weigh<R>(rows, value.data(), &masses[t * tiles.kWidth], partial.data());
                 for (Index q = 0; q < rows; ++q) f[begin + q] += partial[q];

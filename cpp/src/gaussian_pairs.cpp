@@ -92,6 +92,7 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
     BufferPool pool(tiles, kTileRows, kTileCols, false);
     const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
         for (Index j = 0; j < second.n; j += kTileCols) {
+            check_stop();
             const Index cols = std::min(kTileCols, second.n - j);
             columns.gram(first, i, end - i, j, cols, work.q.data(), kTileCols);
             tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
@@ -130,6 +131,7 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
         const Index rows = end - i;
         std::vector<double> pull(to_size(grad ? rows * columns.stride() : 0));  // sum_j c_j K11 w'_j
         for (Index j = 0; j < second.n; j += kTileCols) {
+            check_stop();
             const Index cols = std::min(kTileCols, second.n - j);
             columns.gram(first, i, rows, j, cols, work.q.data(), kTileCols);
             tiles.tile(i, rows, j, cols, work, &sums, nullptr);

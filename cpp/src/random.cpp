@@ -8,6 +8,7 @@
 #include "base/simd.hpp"
 #include "base/simd_log.hpp"
 #include "mfcore/errors.hpp"
+#include "mfcore/run.hpp"
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
@@ -256,7 +257,10 @@ void permutation(const Stream& stream, Index n, std::int64_t* out) {
         return static_cast<Index>(product >> 64);
     };
     for (Index i = 0; i < n; ++i) out[i] = i;
-    for (Index i = n - 1; i > 0; --i) std::swap(out[i], out[below(static_cast<Word>(i) + 1)]);
+    for (Index i = n - 1; i > 0; --i) {
+        if (i % (1 << 16) == 0) check_stop();
+        std::swap(out[i], out[below(static_cast<Word>(i) + 1)]);
+    }
 }
 
 }  // namespace mfcore::random

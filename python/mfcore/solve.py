@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _check, _files
+from ._bar import Bar
 from ._check import FloatArray
+from ._limits import Limit
 from ._observe import standard_observables
 from ._rng import RNG, number_of, seed_of
 from ._run import Observers, Plan, Run
@@ -58,11 +61,17 @@ def solve(
         progress: Show a bar (needs tqdm).
         checkpoint: File to keep the state of the run in, for `resume`. Removed at the end of a completed run.
             If it cannot be written at the start, that is an error; later, only a warning.
-        max_seconds: Stop after this much wall-clock time.
+        max_seconds: Stop after this much wall-clock time, what comes before the first step included. A step
+            that is under way gets half a second more; then the run ends with the state before it.
 
     Returns:
-        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message. An
-        error in a function of yours is raised, after the state before it is in the checkpoint.
+        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message;
+        Ctrl-C again, while the checkpoint is written, is a KeyboardInterrupt. An error in a function of yours
+        is raised, after the state before it is in the checkpoint.
+
+    Raises:
+        TimeoutError: `max_seconds` passed before there was a state at t = 0, such as while features were
+            tabulated. (Ctrl-C in that phase is a KeyboardInterrupt.)
 
     Examples:
         >>> import mfcore as mf
@@ -81,11 +90,13 @@ def solve(
     plan = _plan(horizon, save_at, risk, keep)
     _check_step(method, plan.horizon)
     observers, count, number = _observers(observe, model), _check.threads(threads), number_of(rng)
-    _check.boolean(progress, "progress")
+    limit, bar = _limit(max_seconds), Bar(_check.boolean(progress, "progress"), plan.horizon)
     if checkpoint is not None:
         _files.writable(checkpoint, "checkpoint")
-    run = Run(model, method, plan, observers, number, method.start(model, seed_of(number), count), count)
-    return run.go(checkpoint, max_seconds, progress)
+    with bar.until_the_run(), limit.for_preparation(bar.prepare):
+        rung = method.start(model, seed_of(number), count)
+        run = Run(model, method, plan, observers, number, rung, count)
+    return run.go(checkpoint, limit, bar)
 
 
 def resume(
@@ -130,11 +141,13 @@ def resume(
         info["plan"]["horizon"], arrays["plan/times"], frozenset(arrays["plan/kept"].tolist()), chosen
     )
     count, number = _check.threads(threads), info["seed"]
-    rung = method.start(model, seed_of(number), count)
-    rung.restore({name[6:]: a for name, a in arrays.items() if name.startswith("state/")})
-    run = Run(model, method, plan, observers, number, rung, count)
+    limit, bar = _limit(max_seconds), Bar(_check.boolean(progress, "progress"), plan.horizon)
+    with bar.until_the_run(), limit.for_preparation(bar.prepare):
+        rung = method.start(model, seed_of(number), count)
+        rung.restore({name[6:]: a for name, a in arrays.items() if name.startswith("state/")})
+        run = Run(model, method, plan, observers, number, rung, count)
     run.restore(unpack({n[4:]: a for n, a in arrays.items() if n.startswith("run/")}, info["run"]))
-    return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
+    return run.go(checkpoint, limit, bar)
 
 
 def log_times(first: float, last: float, count: int) -> FloatArray:
@@ -151,6 +164,10 @@ def log_times(first: float, last: float, count: int) -> FloatArray:
     times = np.geomspace(start, stop, n)
     times[0], times[-1] = start, stop
     return times
+
+
+def _limit(max_seconds: float | None) -> Limit:
+    return Limit(math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0))
 
 
 def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
