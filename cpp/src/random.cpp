@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -256,7 +257,7 @@ void permutation(const Stream& stream, Index n, std::int64_t* out) {
         }
         return static_cast<Index>(product >> 64);
     };
-    for (Index i = 0; i < n; ++i) out[i] = i;
+    in_pieces(n, kept << 10, [&](Index first, Index count) { std::iota(out + first, out + first + count, first); });
     for (Index i = n - 1; i > 0; --i) {
         if (i % (1 << 16) == 0) check_stop();
         std::swap(out[i], out[below(static_cast<Word>(i) + 1)]);

@@ -48,12 +48,17 @@ def child(script):
     return subprocess.Popen([sys.executable, "-c", BEGIN + script], stdout=subprocess.PIPE, text=True)
 
 
+BEGUN = "save_at=[0.0], observe={'begun': lambda _: print('begun', flush=True) or 0.0}"
+
+
 def interrupted(setup, call, after=0.4):
     """What a call ends with on Ctrl-C some seconds after its begin, and how long that took."""
     with child(RUN.format(setup=setup, call=call)) as process:
         watchdog = threading.Timer(60, process.kill)
         watchdog.start()
         assert process.stdout.readline() == "ready\n"
+        if BEGUN in call:
+            assert process.stdout.readline() == "begun\n"
         time.sleep(after)
         process.send_signal(2)
         begun = time.monotonic()
@@ -82,7 +87,7 @@ FUNCTIONS = {
         "m, z, x = model_of(50), normals(1_000_000, 50), normals(3000, 50)",
         "mf.predict(m, z, x)",
     ),
-    "samples": ("data = mf.data.IsotropicGaussians(d=3, delta=0.5)", "[data.sample(2 * 10**7, rng=0) for _ in range(9)]"),
+    "samples": ("data = mf.data.IsotropicGaussians(d=3, delta=0.5)", "[data.draw(2 * 10**7, rng=0) for _ in range(9)]"),
     "samples in one call": ("m = model_of(40)", "m.data._iid_sampler.draw(0, 0, 5 * 10**6)"),
     "random numbers": ("", "_core.normals(0, 'init', 0, 0, 4 * 10**8)"),
     "a permutation": ("", "_core.permutation(0, 'init', 0, 10**8)"),
@@ -112,46 +117,43 @@ def test_ctrl_c_ends_a_long_call_soon(case):
 RUNS = {
     "gradient descent of a million neurons": (
         "m = model_of(20); method = mf.GD(neurons=10**6, step=0.1)",
-        "mf.solve(m, method, horizon=1e3, save_at=[], rng=0)",
-        8.0,
+        f"mf.solve(m, method, horizon=1e3, rng=0, {BEGUN}, risk=False)",
     ),
     "stochastic gradient descent of very many": (
         "m = model_of(200); method = mf.SGD(neurons=200_000, step=1e-4)",
-        "mf.solve(m, method, horizon=1e3, save_at=[], rng=0)",
-        8.0,
+        f"mf.solve(m, method, horizon=1e3, rng=0, {BEGUN}, risk=False)",
     ),
     "exact gradient descent": (
         "m = model_of(50, mf.activations.erf); method = mf.GD(neurons=20_000, step=0.1)",
-        "mf.solve(m, method, horizon=1e3, save_at=[], rng=0, risk=False)",
-        3.0,
+        f"mf.solve(m, method, horizon=1e3, rng=0, {BEGUN}, risk=False)",
     ),
     "a risk at a save point": (
-        "m = model_of(50, mf.activations.erf); method = mf.SGD(neurons=20_000, step=1e-4)",
-        "mf.solve(m, method, horizon=1.0, save_at=[0.0, 1.0], rng=0, risk=mf.Exact())",
-        3.0,
+        "m = model_of(50, mf.activations.erf); method = mf.SGD(neurons=40_000, step=1e-3)",
+        f"mf.solve(m, method, horizon=1.0, rng=0, risk=mf.Exact(), observe={{}}, save_at=[0.0])",
     ),
     "a density": (
         "m = model_of(40, mf.activations.relu); method = mf.PDE(cells=2000)",
-        "mf.solve(m, method, horizon=1e6, save_at=[0.0])",
-        3.0,
+        f"mf.solve(m, method, horizon=1e6, {BEGUN})",
     ),
     "a density with noise": (
         "import dataclasses; m = dataclasses.replace(model_of(40), temperature=1e-3, ridge=0.1);"
         "method = mf.PDE(cells=2000, step=1e-6)",
-        "mf.solve(m, method, horizon=1e6, save_at=[0.0])",
-        3.0,
+        f"mf.solve(m, method, horizon=1e6, {BEGUN})",
     ),
     "atoms": (
         "m = model_of(40, mf.activations.relu); method = mf.Atoms(count=20_000, method='euler', step=1e-7)",
-        "mf.solve(m, method, horizon=1e6, save_at=[0.0], rng=0)",
-        3.0,
+        f"mf.solve(m, method, horizon=1e6, rng=0, {BEGUN})",
+    ),
+    "minimising movements": (
+        "m = model_of(40, mf.activations.relu); method = mf.JKO(tau=1e-5, count=1000)",
+        f"mf.solve(m, method, horizon=1e3, {BEGUN})",
     ),
 }
 
 
 @pytest.mark.parametrize("case", RUNS)
 def test_ctrl_c_ends_a_run_with_what_there_is(case):
-    outcome, took = interrupted(*RUNS[case])
+    outcome, took = interrupted(*RUNS[case], after=1.5)
     assert outcome == "interrupted"
     assert took < ALLOWED
 
@@ -203,9 +205,9 @@ def test_ctrl_c_twice_leaves_a_checkpoint_that_can_be_resumed(tmp_path):
 def test_other_signal_handlers_pass_their_exceptions_through():
     script = """
 def handler(*_): raise RuntimeError("from the handler")
+m, z = model_of(100), normals(30_000, 100)
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.3)
-m, z = model_of(100), normals(30_000, 100)
 try:
     mf.psi(m, z, z)
 except RuntimeError as error:
@@ -236,9 +238,9 @@ print([bool(np.allclose(g, np.tile(want, 8), rtol=1e-12)) for g in got])
         assert process.communicate(timeout=60)[0] == "stopped\n[True, True]\n"
 
 
-@pytest.mark.parametrize("setup, call, _", RUNS.values(), ids=RUNS)
-def test_max_seconds_ends_a_step_that_is_under_way(setup, call, _):
-    call = call.removesuffix(")") + ", max_seconds=1.0)"
+@pytest.mark.parametrize("setup, call", RUNS.values(), ids=RUNS)
+def test_max_seconds_ends_a_step_that_is_under_way(setup, call):
+    call = call.replace(BEGUN, "save_at=[0.0]").removesuffix(")") + ", max_seconds=1.0)"
     script = (
         "{setup}\nbegun = time.monotonic()\n"
         "try: status = {call}.status\nexcept TimeoutError: status = 'out of time'\n"
