@@ -77,13 +77,14 @@ bool Released::wants_stop() {
 void bind_deadline(py::module_& m) {
     const auto this_one = [] { main_thread = PyThread_get_thread_ident(); };
     main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
-    py::module_::import("os").attr("register_at_fork")(py::arg("after_in_child") = py::cpp_function(this_one));
+    py::module_::import("os").attr("register_at_fork")(py::arg("after_in_child") =
+                                                           py::cpp_function(this_one));
 
     static PyObject* out_of_time = nullptr;  // lives as long as the process, as the module does
-    out_of_time = PyErr_NewExceptionWithDoc(
-        "mfcore._core.OutOfTime",
-        "The deadline passed: stops what Ctrl-C stops, which must be in order again afterwards just the same.",
-        PyExc_KeyboardInterrupt, nullptr);
+    out_of_time = PyErr_NewExceptionWithDoc("mfcore._core.OutOfTime",
+                                            "The deadline passed: stops what Ctrl-C stops, which must be in "
+                                            "order again afterwards just the same.",
+                                            PyExc_KeyboardInterrupt, nullptr);
     if (!out_of_time) throw py::error_already_set();
     m.add_object("OutOfTime", py::reinterpret_borrow<py::object>(out_of_time));
     py::register_local_exception_translator([](std::exception_ptr error) {
@@ -100,8 +101,7 @@ void bind_deadline(py::module_& m) {
         .def("open", &Deadline::open)
         .def("close", &Deadline::close)
         .def_property_readonly("expired", &Deadline::expired);
-    m.def(
-        "check_stop", [] { const Released nogil; }, "Raise what a long call would raise now.");
+    m.def("check_stop", [] { const Released nogil; }, "Raise what a long call would raise now.");
 }
 
 }  // namespace mfcore::bindings

@@ -1,12 +1,12 @@
 #pragma once
 // Calls that let other Python threads run, and why they may end early: Ctrl-C, or a time limit.
+#include <pybind11/pybind11.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
-
-#include <pybind11/pybind11.h>
-#include <unistd.h>
 #if __has_include(<cxxabi.h>)
 #include <cxxabi.h>
 #endif
@@ -17,9 +17,9 @@ namespace mfcore::bindings {
 
 namespace py = pybind11;
 
-/// body(), which may have to wait for the interpreter. When a process ends, Python until 3.13 ends threads that
-/// it finds waiting, by unwinding them, which destructors and parallel regions do not survive. Such a thread
-/// sleeps here instead, as it does in Python from 3.14 on, until the process is gone.
+/// body(), which may have to wait for the interpreter. When a process ends, Python until 3.13 ends threads
+/// that it finds waiting, by unwinding them, which destructors and parallel regions do not survive. Such a
+/// thread sleeps here instead, as it does in Python from 3.14 on, until the process is gone.
 template <class Body>
 decltype(auto) outliving_python(Body&& body) {
 #ifdef __GLIBCXX__
@@ -72,8 +72,8 @@ private:
     bool open_ = false, expired_ = false;
 };
 
-/// Lets the GIL go while it lives. What the core computes meanwhile stops on Ctrl-C and at the deadline of this
-/// thread; the Interrupted that it throws then becomes KeyboardInterrupt or OutOfTime.
+/// Lets the GIL go while it lives. What the core computes meanwhile stops on Ctrl-C and at the deadline of
+/// this thread; the Interrupted that it throws then becomes KeyboardInterrupt or OutOfTime.
 class Released {
 public:
     Released();

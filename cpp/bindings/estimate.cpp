@@ -46,8 +46,7 @@ py::tuple potential_py(const Network& network, const In& theta, const std::optio
     }
     {
         Released nogil;
-        potential(network, rows, points ? &rho : nullptr, sampler, seed, samples, out,
-                         {threads, {}});
+        potential(network, rows, points ? &rho : nullptr, sampler, seed, samples, out, {threads, {}});
     }
     return py::make_tuple(values, gradients, risk);
 }
@@ -75,7 +74,8 @@ py::dict estimate_py(const Network& network, const In& theta, const Sampler& sam
     Index done = 0;
     {
         Released nogil;
-        done = estimate(network, rows, sampler, seed, samples, chunk, out, {threads, [&] { return nogil.wants_stop(); }});
+        done = estimate(network, rows, sampler, seed, samples, chunk, out,
+                        {threads, [&] { return nogil.wants_stop(); }});
     }
     result["samples"] = done;
     return result;

@@ -21,7 +21,8 @@ Rates rates_of(const RateTuple& rates) {
 /// dropped under the GIL. Ctrl-C inside it is an interruption, as in the core; any other exception passes.
 auto python_map(py::function function, const char* name) {
     const auto call = keep_object(std::move(function));
-    const auto evaluate = [call, name](const std::vector<py::ssize_t>& shape, const double* from, double* to) {
+    const auto evaluate = [call, name](const std::vector<py::ssize_t>& shape, const double* from,
+                                       double* to) {
         auto argument = make(shape);
         std::copy_n(from, argument.size(), argument.mutable_data());
         try {
@@ -164,10 +165,10 @@ void bind_flow(py::module_& m) {
                std::vector<double> masses) {
                 require(masses.empty() || static_cast<Index>(masses.size()) == neurons, "masses",
                         "has the wrong length", masses.size());
-                return neuron_system(network, neurons, sampler->dimension(), ridge, rates_of(rates),
-                                     node_gradient(network, sampler, seed, samples,
-                                                   {threads, {}}, std::move(masses)),
-                                     threads);
+                return neuron_system(
+                    network, neurons, sampler->dimension(), ridge, rates_of(rates),
+                    node_gradient(network, sampler, seed, samples, {threads, {}}, std::move(masses)),
+                    threads);
             },
             py::arg("network"), py::arg("neurons"), py::arg("ridge"), py::arg("rates"), py::arg("sampler"),
             py::arg("seed"), py::arg("samples"), py::arg("threads") = 0,

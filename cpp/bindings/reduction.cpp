@@ -53,15 +53,21 @@ py::tuple three(const In& m, const In& R, Call&& call) {
 
 void bind_reduction(py::module_& m) {
     using namespace py::literals;
-    m.def("gauss_gegenbauer", [](double d, Index n) { return rule_of([&] { return gauss_gegenbauer(d, n); }); }, "d"_a, "n"_a);
-    m.def("gauss_chi", [](double d, Index n) { return rule_of([&] { return gauss_chi(d, n); }); }, "d"_a, "n"_a);
+    m.def(
+        "gauss_gegenbauer", [](double d, Index n) { return rule_of([&] { return gauss_gegenbauer(d, n); }); },
+        "d"_a, "n"_a);
+    m.def(
+        "gauss_chi", [](double d, Index n) { return rule_of([&] { return gauss_chi(d, n); }); }, "d"_a,
+        "n"_a);
     m.def("gauss_hermite", [](Index n) { return rule_of([&] { return gauss_hermite(n); }); }, "n"_a);
     m.def("gauss_legendre", [](Index n) { return rule_of([&] { return gauss_legendre(n); }); }, "n"_a);
     m.def(
-        "panels_chi", [](double d, Index panels) { return rule_of([&] { return panels_chi(d, panels); }); }, "d"_a, "panels"_a);
+        "panels_chi", [](double d, Index panels) { return rule_of([&] { return panels_chi(d, panels); }); },
+        "d"_a, "panels"_a);
     m.def("chi_rule", [](double d) { return rule_of([&] { return chi_rule(d); }); }, "d"_a);
     m.def(
-        "angle_rule", [](double d, double spacing) { return rule_of([&] { return angle_rule(d, spacing); }); }, "d"_a,
+        "angle_rule",
+        [](double d, double spacing) { return rule_of([&] { return angle_rule(d, spacing); }); }, "d"_a,
         "spacing"_a);
 
     m.def("direction_tail", py::vectorize(&direction_tail), "d"_a, "tau"_a);

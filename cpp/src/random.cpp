@@ -257,7 +257,8 @@ void permutation(const Stream& stream, Index n, std::int64_t* out) {
         }
         return static_cast<Index>(product >> 64);
     };
-    in_pieces(n, kept << 10, [&](Index first, Index count) { std::iota(out + first, out + first + count, first); });
+    in_pieces(n, kept << 10,
+              [&](Index first, Index count) { std::iota(out + first, out + first + count, first); });
     for (Index i = n - 1; i > 0; --i) {
         if (i % (1 << 16) == 0) check_stop();
         std::swap(out[i], out[below(static_cast<Word>(i) + 1)]);

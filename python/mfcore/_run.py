@@ -163,9 +163,7 @@ class Run:
             risk, error = self._meter(measure)
             observed = {name: self._value(name, measure) for name in self._observers}
         record = _Record(self._rung.t, risk, error, observed)
-        if (
-            time_asked in self._plan.kept
-        ):  # signals are only looked for after the next call
+        if time_asked in self._plan.kept:  # signals are only looked for after the next call
             self._kept[time_asked] = measure
         self._records.append(record)
 

@@ -5,10 +5,9 @@ import sys
 import threading
 import time
 
+import mfcore as mf
 import numpy as np
 import pytest
-
-import mfcore as mf
 from mfcore import _limits
 
 MODEL = mf.Model(
@@ -87,7 +86,10 @@ FUNCTIONS = {
         "m, z, x = model_of(50), normals(1_000_000, 50), normals(3000, 50)",
         "mf.predict(m, z, x)",
     ),
-    "samples": ("data = mf.data.IsotropicGaussians(d=3, delta=0.5)", "[data.draw(2 * 10**7, rng=0) for _ in range(9)]"),
+    "samples": (
+        "data = mf.data.IsotropicGaussians(d=3, delta=0.5)",
+        "[data.draw(2 * 10**7, rng=0) for _ in range(9)]",
+    ),
     "samples in one call": ("m = model_of(40)", "m.data._iid_sampler.draw(0, 0, 5 * 10**6)"),
     "random numbers": ("", "_core.normals(0, 'init', 0, 0, 4 * 10**8)"),
     "a permutation": ("", "_core.permutation(0, 'init', 0, 10**8)"),
@@ -95,7 +97,10 @@ FUNCTIONS = {
         "z = normals(10**7, 1).ravel()",
         "_core.smooth(mf.activations.tanh._core, z, abs(z))",
     ),
-    "an activation": ("z = normals(10**8, 1).ravel()", "[_core.evaluate(mf.activations.gelu._core, z) for _ in range(9)]"),
+    "an activation": (
+        "z = normals(10**8, 1).ravel()",
+        "[_core.evaluate(mf.activations.gelu._core, z) for _ in range(9)]",
+    ),
     "a reduction": (
         "r = model_of(20, mf.activations.tanh, bias='trained').reduce(); z = abs(normals(10**6, 2))",
         "r.features(np.resize(z, (10**5, len(r.coordinates))))",
@@ -129,7 +134,7 @@ RUNS = {
     ),
     "a risk at a save point": (
         "m = model_of(50, mf.activations.erf); method = mf.SGD(neurons=40_000, step=1e-3)",
-        f"mf.solve(m, method, horizon=1.0, rng=0, risk=mf.Exact(), observe={{}}, save_at=[0.0])",
+        "mf.solve(m, method, horizon=1.0, rng=0, risk=mf.Exact(), observe={}, save_at=[0.0])",
     ),
     "a density": (
         "m = model_of(40, mf.activations.relu); method = mf.PDE(cells=2000)",
@@ -238,7 +243,7 @@ print([bool(np.allclose(g, np.tile(want, 8), rtol=1e-12)) for g in got])
         assert process.communicate(timeout=60)[0] == "stopped\n[True, True]\n"
 
 
-@pytest.mark.parametrize("setup, call", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize(("setup", "call"), RUNS.values(), ids=RUNS)
 def test_max_seconds_ends_a_step_that_is_under_way(setup, call):
     call = call.replace(BEGUN, "save_at=[0.0]").removesuffix(")") + ", max_seconds=1.0)"
     script = (
@@ -258,9 +263,9 @@ def test_max_seconds_covers_what_comes_before_the_first_step():
     time.sleep(0.6)  # more than the half second that what is under way may take longer
     said = []
     expected = "max_seconds = 0 passed while mfcore prepared features, before the run could begin"
-    with pytest.raises(TimeoutError, match=expected), limit.for_preparation(said.append):
-        with _limits.preparing("features"):
-            mf.V(MODEL, np.ones((2, 3)))
+    prepared = _limits.preparing("features")
+    with pytest.raises(TimeoutError, match=expected), limit.for_preparation(said.append), prepared:
+        mf.V(MODEL, np.ones((2, 3)))
     assert said == ["the start of the run", "features"]
     mf.V(MODEL, np.ones((2, 3)))  # no longer
 
@@ -278,7 +283,7 @@ def test_a_run_whose_preparation_takes_too_long_is_a_timeout_that_says_what_took
     )
     start = mf.Density((np.linspace(0, 1, 9), np.linspace(0, 1, 9)), np.full((8, 8), 1 / 64))
     begun = time.monotonic()
-    with pytest.raises(TimeoutError, match="max_seconds = 0 passed while mfcore prepared features of 2 coord"):
+    with pytest.raises(TimeoutError, match="max_seconds = 0 passed while mfcore prepared feat"):
         mf.solve(slow, mf.PDE(start=start), horizon=1.0, max_seconds=0)
     assert time.monotonic() - begun < ALLOWED
 
@@ -309,9 +314,7 @@ def test_a_process_ends_well_with_a_daemon_thread_in_the_core(case):
     codes = []
     for k in range(6):
         script = DAEMON.format(call=DAEMONS[case], delay=0.3 + 0.01 * k)
-        process = subprocess.Popen(
-            [sys.executable, "-c", BEGIN + script], stderr=subprocess.PIPE, text=True
-        )
+        process = subprocess.Popen([sys.executable, "-c", BEGIN + script], stderr=subprocess.PIPE, text=True)
         _, errors = process.communicate(timeout=60)
         assert errors == ""
         codes.append(process.returncode)

@@ -41,9 +41,9 @@ public:
     const char* what() const noexcept override { return "interrupted before the end"; }
 };
 
-/// While it lives, whatever the core computes for this thread asks `wants_stop` between pieces of work, at most
-/// every 50 ms, and ends with Interrupted once that is true. Of several the last one opened counts; one without
-/// a predicate lets nothing be stopped. Without any nothing is ever asked.
+/// While it lives, whatever the core computes for this thread asks `wants_stop` between pieces of work, at
+/// most every 50 ms, and ends with Interrupted once that is true. Of several the last one opened counts; one
+/// without a predicate lets nothing be stopped. Without any nothing is ever asked.
 class StopScope {
 public:
     explicit StopScope(StopPredicate wants_stop);

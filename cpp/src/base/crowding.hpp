@@ -63,8 +63,8 @@ public:
     bool alone() const { return until_ > Clock::time_point{} && alone_at(Clock::now()); }
     bool alone_at(Clock::time_point now) const { return now < until_; }
 
-    /// A loop ended now, in which the calling thread worked for `own` and then waited for so many seconds, and
-    /// the busiest of the others needed a core for `others`.
+    /// A loop ended now, in which the calling thread worked for `own` and then waited for so many seconds,
+    /// and the busiest of the others needed a core for `others`.
     void waited(double own, double waiting, double others, Clock::time_point now = Clock::now()) {
         const double lost = waiting - std::max(0.0, others - own);
         if (lost > kStart) until_ = now + std::chrono::duration_cast<Clock::duration>(Seconds(kRest * lost));

@@ -14,7 +14,8 @@ namespace mfcore {
 template <class T, int R>
 class NeuronTiles {
 public:
-    static constexpr Index kWidth = R * simd::kLanes<T>, kPacked = 1024;  // neurons between looks at the clock
+    static constexpr Index kWidth = R * simd::kLanes<T>,
+                           kPacked = 1024;  // neurons between looks at the clock
 
     NeuronTiles(const Network& network, ConstMat theta)
         : count_(theta.rows),
