@@ -70,7 +70,9 @@ TEST_CASE("after waiting for members without a core a thread goes on alone for t
     lateness.waited(0.01, 0.03, 0.005, now);  // it had less, and was nevertheless last
     CHECK(alone_after(std::chrono::milliseconds(299)));
     CHECK_FALSE(alone_after(std::chrono::milliseconds(301)));
-    lateness.waited(0.01, 0.03, 0.02, now);  // of the 30 ms it used 10
-    CHECK(alone_after(std::chrono::milliseconds(199)));
-    CHECK_FALSE(alone_after(std::chrono::milliseconds(201)));
+    lateness.waited(0.01, 0.03, 0.02, now);              // of the 30 ms it used 10
+    CHECK(alone_after(std::chrono::milliseconds(399)));  // the second time in a row: twice as long
+    CHECK_FALSE(alone_after(std::chrono::milliseconds(401)));
+    lateness.waited(0.01, 0.03, 0.02, now + std::chrono::hours(1));  // by then the team had paid for it
+    CHECK_FALSE(alone_after(std::chrono::hours(1) + std::chrono::milliseconds(201)));
 }

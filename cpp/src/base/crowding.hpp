@@ -47,8 +47,8 @@ private:
 
 /// Whether the parallel loops of a calling thread are worth it just now: how long it waits at their ends for
 /// members that have nothing left to do but to be given a core. For ten times as long as it has lost in such
-/// a loop it does the next ones alone, so that waiting takes a tenth of its time at most. Results do not
-/// depend on the number of threads.
+/// a loop, and longer if it soon happens again, it does the next ones alone: waiting takes a tenth of its
+/// time at most. For loops whose results do not depend on the number of threads.
 class Lateness {
 public:
     using Clock = std::chrono::steady_clock;
@@ -67,7 +67,11 @@ public:
     /// and the busiest of the others needed a core for `others`.
     void waited(double own, double waiting, double others, Clock::time_point now = Clock::now()) {
         const double lost = waiting - std::max(0.0, others - own);
-        if (lost > kStart) until_ = now + std::chrono::duration_cast<Clock::duration>(Seconds(kRest * lost));
+        if (!(lost > kStart)) return;
+        // Again so soon that the team has not paid for it: ever longer.
+        factor_ = now - until_ < rest_ ? std::min(2 * factor_, kLongest) : kShortest;
+        rest_ = std::chrono::duration_cast<Clock::duration>(Seconds(factor_ * lost));
+        until_ = now + rest_;
     }
 
     class Helper;
@@ -111,10 +115,12 @@ public:
     };
 
 private:
-    static constexpr double kStart = 2e-4;  // seconds that waking the others may take
-    static constexpr double kRest = 10;
+    static constexpr double kStart = 2e-4;                   // seconds that waking the others may take
+    static constexpr double kShortest = 10, kLongest = 160;  // times what was lost
 
-    Clock::time_point until_{};
+    double factor_ = kShortest;
+    Clock::duration rest_{};
+    Clock::time_point until_{};  // alone
 };
 
 }  // namespace mfcore
