@@ -1,10 +1,9 @@
 """Runs of the limit stopped in the middle and resumed, or split among threads: the same bits."""
 
 import math
-
-import mfcore as mf
 import time
 
+import mfcore as mf
 import numpy as np
 import pytest
 from mfcore._fibres import NotSeparableError
