@@ -22,12 +22,14 @@ public:
           stride_((side.d + kLanes - 1) / kLanes * kLanes),
           tiles_(to_size((side.n + kWidth - 1) / kWidth * kWidth * d_)),
           rows_(to_size(side.n * stride_)) {
-        for (Index i = 0; i < side.n; ++i)
+        for (Index i = 0; i < side.n; ++i) {
+            if (i % 4096 == 0) check_stop();
             for (Index k = 0; k < d_; ++k) {
                 const double x = side.w[to_size(i * d_ + k)];
                 tiles_[to_size((i / kWidth * d_ + k) * kWidth + i % kWidth)] = x;
                 rows_[to_size(i * stride_ + k)] = scale ? scale[i] * x : x;
             }
+        }
     }
     Index stride() const { return stride_; }
 

@@ -60,6 +60,7 @@ Side::Side(const Network& network, ConstMat theta, const char* name)
     inverse_R.assign(to_size(padded), 0.0);
     w.resize(to_size(n * d));
     for (Index i = 0; i < n; ++i) {
+        if (i % 4096 == 0) check_stop();
         const double* row = theta.row(i);
         if (network.has_a()) a[to_size(i)] = row[0];
         if (has_b) m[to_size(i)] = row[network.b_at()];
