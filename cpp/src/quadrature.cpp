@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "mfcore/errors.hpp"
+#include "mfcore/run.hpp"
 
 namespace mfcore {
 namespace {
@@ -50,6 +51,7 @@ Rule gauss(const Jacobi& jacobi) {
     };
     double mass = 0;
     for (Index k = 0; k < n; ++k) {
+        check_stop();
         double x = solver.eigenvalues()[k];
         double step = 0;
         polynomials(x, step);

@@ -215,6 +215,7 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
         Chunk chunk;
         TwoRadii::Averages all(shared_ ? nodes_ : 0);
         for (Index n = begin; n < end; ++n) {
+            check_stop();
             const Point p = take_apart(z.row(n));
             // The averages of an odd sigma are 0: what rounding leaves of them would be resolved as features.
             const bool odd = is_odd(sigma_) && directions_ == 0 && p.b == 0;

@@ -24,7 +24,7 @@ PYTHON = [
     "_cpu",
     "_loader",
     "_core",
-    "_check _build",
+    "_bar _check _build _limits",
     "_files",
     "_registry _rng activations conventions _fibres _archive",
     "_described",
