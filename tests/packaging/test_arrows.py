@@ -25,7 +25,7 @@ PYTHON = [
     "_loader",
     "_core",
     "_memory",
-    "_check _build",
+    "_check _build _turn",
     "_files",
     "_registry _rng activations conventions _fibres",
     "_scalar network",

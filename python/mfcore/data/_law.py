@@ -18,6 +18,8 @@ from .._parts import GaussianPart
 from .._rng import seed_of
 from ..network import Network
 
+MOST_NOISE = 1e150  # standard deviations whose squares, and sums of such squares, are numbers
+
 
 class DataLaw(ABC):
     """A law P(x, y) of inputs x in R^d and labels y in R. Base class of all laws; not made by itself.
