@@ -247,5 +247,7 @@ def _as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
 
 def _objects(value: Any, raw: npt.NDArray[Any]) -> str:
     """In words, what NumPy could only store as objects."""
+    if raw.size == 0:
+        return "none at all"
     odd = value if raw.ndim == 0 else next((item for item in raw.flat if not _is_real(item)), raw.flat[0])
     return shown(odd) + ("" if raw.ndim == 0 else " among its entries")

@@ -46,7 +46,10 @@ class _FiniteVolume:
             )
         self.scheme = _check.choice(scheme, "scheme", ("muscl", "upwind"))
         mass = _check.output(mass, "mass", np.shape(mass))
-        grid = Grid(reduced, Density(edges, mass).edges)
+        axes = Density(edges, mass).edges
+        if len(axes) != k:
+            raise ValueError(f"edges must be {k} array(s), one per coordinate, got {len(axes)}")
+        grid = Grid(reduced, axes)
         for name, radius, e in zip(reduced.coordinates, reduced.nonnegative, grid.edges, strict=True):
             if radius and e[0] < 0:
                 raise ValueError(f"edges must be >= 0 along {name}, got {e[0]:g}")

@@ -99,6 +99,7 @@ class InitialLaw(ABC):
         Raises:
             ValueError: The law does not fit the network, or d is infinite.
         """
+        _check.instance(network, "network", Network, "an mf.Network")
         d, count = _dimension(d), _check.count(count, "count")
         _check.memory(16.0 * count * network.row(d), "count", count)
         self.check(network, d)
@@ -276,6 +277,7 @@ class Points(InitialLaw):
 
     def sample(self, network: Network, d: int, count: int, rng: Any = None) -> FloatArray:
         """A copy of the points; `count` must be their number."""
+        _check.instance(network, "network", Network, "an mf.Network")
         d, count = _dimension(d), _check.count(count, "count")
         self.check(network, d)
         if count != len(self.theta):

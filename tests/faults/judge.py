@@ -21,7 +21,7 @@ INFINITE = {
     "Bound": {"constant", "measured", "err"},
 }
 # Where b is empty and a is not; of what is not finite, and derivatives beyond the largest number.
-MAY_BE_INFINITE = ("mfcore.kl", "activations.")
+MAY_BE_INFINITE = ("mfcore.kl", "activations.", "reduced0.features", "reduced1.features", "reduced2.features")
 ENDED_WELL = ("completed", "stationary", "interrupted", "out of time")
 
 
@@ -70,7 +70,7 @@ def unclear(error: BaseException, names: frozenset[str]) -> str | None:
     if "incompatible" in text and "The following" in text:
         return f"{kind} with a raw signature: {text}"
     words = re.split(r"\W+", text.split("\n")[0])
-    if words and (words[0] in names or any(len(w) > 1 and w in names for w in words)):
+    if words and (words[0] in names | {"kind", "argument"} or any(len(w) > 1 and w in names for w in words)):
         return None
     return f"{kind} that names no argument: {text}"
 

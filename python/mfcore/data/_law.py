@@ -178,6 +178,11 @@ def dimension(value: Any, *, infinite: bool = False) -> float:
     return _check.count(value, "d")
 
 
+def noise_level(value: Any) -> float:
+    """Check the standard deviation of label noise: a number >= 0 whose square is one, too."""
+    return _check.number(_check.number(value, "noise", at_least=0), "noise", at_most=MOST_NOISE)
+
+
 def own_array(value: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
     """A read-only copy, so that a law never changes with the caller's array."""
     array = _check.array(value, name, shape=shape).copy()
