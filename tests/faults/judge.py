@@ -11,8 +11,8 @@ import mfcore as mf
 import numpy as np
 
 PROMISED = (ValueError, TypeError)
-# Beside them: states that leave the numbers (steppers), absent files and options.
-ALSO = {"FloatingPointError": "", "FileNotFoundError": "path checkpoint load", "ImportError": "progress"}
+# Beside them: states that leave the numbers (steppers), files that are not there, extras that are not installed.
+ALSO = ("FloatingPointError", "FileNotFoundError", "IsADirectoryError", "ImportError")
 # Not finite by definition, and documented.
 INFINITE = {
     "Estimate": {"V_error", "U_error", "grad_V_error"},  # of one sample
@@ -69,6 +69,8 @@ def unclear(error: BaseException, names: frozenset[str]) -> str | None:
         return f"{kind}: {text}"
     if "incompatible" in text and "The following" in text:
         return f"{kind} with a raw signature: {text}"
+    if re.search(r"must be given \w+,", text):
+        return None
     words = re.split(r"\W+", text.split("\n")[0])
     if words and (words[0] in names | {"kind", "argument"} or any(len(w) > 1 and w in names for w in words)):
         return None
