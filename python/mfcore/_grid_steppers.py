@@ -94,7 +94,10 @@ class _FiniteVolume:
             FloatingPointError: A number is not finite; `mass` and `t` are those before.
             KeyboardInterrupt: Ctrl-C; `mass` and `t` are those reached.
         """
-        size, count = _check.number(dt, "dt", at_least=0), _check.integer(steps, "steps", at_least=0, at_most=2**63 - 1)
+        size, count = (
+            _check.number(dt, "dt", at_least=0),
+            _check.integer(steps, "steps", at_least=0, at_most=2**63 - 1),
+        )
         with self._turn:
             done, bound = self._core.run(self.mass, size, count)
             self.t += done * size

@@ -119,7 +119,7 @@ def _law(measure: Any, name: str) -> _Law:
 
 
 def _in_range(a: _Law, b: _Law) -> tuple[_Law, _Law, float]:
-    """The laws in a unit, a power of 2, in which squares of coordinates are numbers; 1 unless they are not."""
+    """The laws in a unit, a power of 2, in which squares of coordinates are numbers; usually 1."""
     size = max(float(np.abs(law.points).max()) for law in (a, b))
     if size == 0 or 1e-120 < size < 1e120:
         return a, b, 1.0

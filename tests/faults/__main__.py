@@ -16,8 +16,18 @@ from pathlib import Path
 from .report import Report, table
 
 # With their shares of the time.
-ATTACKS = {"requests": 2, "archives": 6, "disks": 4, "memory": 4, "signals": 10, "threads": 8, "runtimes": 4,
-           "state": 8, "kills": 34, "fuzz": 20}  # fmt: skip
+ATTACKS = {
+    "requests": 2,
+    "archives": 6,
+    "disks": 4,
+    "memory": 4,
+    "signals": 10,
+    "threads": 8,
+    "runtimes": 4,
+    "state": 8,
+    "kills": 34,
+    "fuzz": 20,
+}
 
 
 def main(arguments: list[str]) -> int:

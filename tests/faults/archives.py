@@ -1,4 +1,4 @@
-"""Damaged archives: bits flipped, ends cut, bytes replaced, bombs. Refused with a reason, or the same numbers."""
+"""Damaged archives: bits flipped, ends cut, bytes replaced, bombs. A reason, or the same numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def attack(seconds: float, seed: int, folder: Path) -> Report:
     report, r, deadline = Report("archives"), Random(seed), time.monotonic() + seconds
     run = mf.solve(MODEL, mf.SGD(10, 1e-3), horizon=0.1, save_at=3, rng=0, threads=1)
     run.save(folder / "run.npz")
-    mf.solve(MODEL, mf.SGD(10, 1e-5), horizon=1.0, rng=0, threads=1, max_seconds=0, checkpoint=folder / "c.npz")
+    mf.solve(
+        MODEL, mf.SGD(10, 1e-5), horizon=1.0, rng=0, threads=1, max_seconds=0, checkpoint=folder / "c.npz"
+    )
     mf.save_config({"model": MODEL, "method": mf.SGD(10, 0.1), "horizon": 1.0}, folder / "run.toml")
     finish = mf.solve(MODEL, mf.SGD(10, 1e-5), horizon=1.0, rng=0, threads=1)
     readers: dict[str, tuple[Callable[[Path], object], bytes]] = {
@@ -126,4 +128,3 @@ def _read(
         report.finding("silent", f"{name}: read as other numbers")
     elif kind not in ("result", "refused"):
         report.finding("unclear", f"{name}: {said}")
-

@@ -1,4 +1,4 @@
-"""Disks that are full, too small, read-only, or vanish: an error at the start, a warning later, no wrong number."""
+"""Disks that are full, too small, read-only, or gone: an error at first, a warning later, the same bits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ import mfcore as mf
 from . import children, runs
 from .report import Report
 
-MESSAGES = ("ValueError", "OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError",
-            "NotADirectoryError", "FileExistsError")  # fmt: skip
+MESSAGES = (
+    "ValueError",
+    "OSError",
+    "FileNotFoundError",
+    "PermissionError",
+    "IsADirectoryError",
+    "NotADirectoryError",
+    "FileExistsError",
+)
 
 
 def attack(seconds: float, seed: int, folder: Path) -> Report:

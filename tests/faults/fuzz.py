@@ -37,8 +37,12 @@ def _children_calls(report: Report, seed: int, first: int, deadline: float, fold
     """The calls of one child, from number `first`. Returns the number to go on with."""
     case, name, errors = first, "?", folder / "fuzz.log"
     command = [sys.executable, "-m", "tests.faults.fuzz", str(seed), str(first), str(first + AT_ONCE)]
-    with errors.open("wb") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, cwd=folder,
-                                                  env=child_environment()) as child:  # fmt: skip
+    with (
+        errors.open("wb") as log,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, cwd=folder, env=child_environment()
+        ) as child,
+    ):
         assert child.stdout is not None
         buffer, since = b"", time.monotonic()
         while True:
@@ -109,7 +113,9 @@ def one_call(seed: int, case: int, tell: Any) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            positional = [given.pop(p.name) for p in surface.parameters(function) if p.kind is p.POSITIONAL_ONLY]
+            positional = [
+                given.pop(p.name) for p in surface.parameters(function) if p.kind is p.POSITIONAL_ONLY
+            ]
             result = function(*positional, **given)
             if "steppers" in name:
                 _few_steps(r, result)

@@ -11,7 +11,7 @@ import mfcore as mf
 import numpy as np
 
 PROMISED = (ValueError, TypeError)
-# Beside them: states that leave the numbers (steppers), files that are not there, extras that are not installed.
+# Beside them: states that leave the numbers (steppers), files and extras that are not there.
 ALSO = ("FloatingPointError", "FileNotFoundError", "IsADirectoryError", "ImportError")
 # Not finite by definition, and documented.
 INFINITE = {

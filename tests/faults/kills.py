@@ -55,6 +55,7 @@ def _child(name: str, folder: Path, checkpoint: Path | None, again: bool) -> int
     try:
         runs.shorten(INTERVAL)
         with (folder / "ticks").open("a", buffering=1) as log:
+
             def tick(_: object) -> float:
                 log.write(f"{time.monotonic()}\n")
                 return 0.0
@@ -145,7 +146,7 @@ _MAIN = f"from tests.faults import runs; runs.shorten({INTERVAL}); from mfcore.c
 
 
 def _command(report: Report, r: Random, folder: Path) -> None:
-    """`mfcore run`, killed, then with --resume until it is done; its numbers beside those of a run left alone."""
+    """`mfcore run`, killed, then with --resume until it is done: the numbers of a run left alone."""
     _clear(folder)
     (folder / "run.toml").write_text(_CONFIG)
     report.calls += 1

@@ -1,4 +1,4 @@
-"""Little memory: allocations fail at every size in turn. MemoryError, or ValueError with the estimate, or the result."""
+"""Little memory: allocations fail anywhere. MemoryError, or ValueError with the estimate, or the result."""
 
 from __future__ import annotations
 

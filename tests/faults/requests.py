@@ -82,7 +82,7 @@ def attack(seconds: float, seed: int, folder: Path) -> Report:
 
 
 def _fork(calls: Callable[[], dict[str, Callable[[], Any]]], name: str) -> int:
-    """A child that makes the call: exit code 0 after a result, 1 after ValueError, 2 Ctrl-C, 3 anything else."""
+    """A child that makes the call: exit code 0 for a result, 1 ValueError, 2 Ctrl-C, 3 anything else."""
     pid = os.fork()
     if pid:
         return pid
@@ -131,7 +131,9 @@ def _stopped(report: Report, name: str) -> None:
         early = _ended(pid, ANSWER)
     report.outcomes["stopped" if early in (0, 2) else "other"] += 1
     if early not in (0, 2):
-        report.finding("lost", f"an endless request ({name}) did not stop within {ANSWER:.0f} s (code {early})")
+        report.finding(
+            "lost", f"an endless request ({name}) did not stop within {ANSWER:.0f} s (code {early})"
+        )
 
 
 def _wait_a_little(pid: int) -> int | None:

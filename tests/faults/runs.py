@@ -42,20 +42,29 @@ def shorten(seconds: float) -> None:
 
 
 def run(name: str, checkpoint: str | None, tick: Callable[[Any], float], again: bool = False) -> Any:
-    """The run of this rung from its start or, `again`, from its checkpoint; `tick` is called at save points."""
+    """The run of this rung from its start or, `again`, its checkpoint; `tick` is called at save points."""
     model, method, horizon = RUNGS[name]
     observe = {"tick": tick}
     if again:
         assert checkpoint is not None
         return mf.resume(checkpoint, observe=observe, threads=1)
-    return mf.solve(model, method, horizon=horizon, save_at=POINTS, observe=observe, rng=7, threads=1,
-                    checkpoint=checkpoint, keep=[0.0])  # fmt: skip
+    return mf.solve(
+        model,
+        method,
+        horizon=horizon,
+        save_at=POINTS,
+        observe=observe,
+        rng=7,
+        threads=1,
+        checkpoint=checkpoint,
+        keep=[0.0],
+    )
 
 
 def bits(trajectory: Any) -> bytes:
     """All numbers of a run."""
     final = trajectory.final
     parts = [trajectory.t, trajectory.risk, trajectory.error, *trajectory.observed.values()]
-    parts += [final] if isinstance(final, np.ndarray) else [v for v in vars(final).values()]
+    parts += [final] if isinstance(final, np.ndarray) else list(vars(final).values())
     flat = [p for part in parts for p in (part if isinstance(part, tuple) else (part,))]
     return b"".join(np.asarray(p, dtype=np.float64).tobytes() for p in flat if p is not None)

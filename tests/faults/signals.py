@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM at random times, once and twice: a partial result or KeyboardInterrupt, and a run to resume."""
+"""SIGINT and SIGTERM at random times, once and twice: an end in words, and a run to resume."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ def attack(seconds: float, seed: int, folder: Path) -> Report:
         _send(r, pid, kind)
         said = children.end(pid, pipe, max(ANSWER, 3 * duration))
         report.outcomes[f"{kind}: {said.split(':')[0]}"] += 1
-        expected = ("ended with -15", "completed") if kind == "TERM" else ("interrupted", "completed", "KeyboardInterrupt")
+        expected = (
+            ("ended with -15", "completed")
+            if kind == "TERM"
+            else ("interrupted", "completed", "KeyboardInterrupt")
+        )
         if said.split(":")[0] not in expected:
             report.finding("lost", f"{name} after {kind}: {said[:200]}")
         elif said != "completed":
@@ -70,4 +74,6 @@ def _go_on(report: Report, name: str, kind: str, file: Path, wanted: bytes) -> N
 
     said = children.end(*children.start(resumed), 120.0)
     if said != "the same bits":
-        report.finding("silent" if said == "other bits" else "lost", f"{name} resumed after {kind}: {said[:200]}")
+        report.finding(
+            "silent" if said == "other bits" else "lost", f"{name} resumed after {kind}: {said[:200]}"
+        )

@@ -1,4 +1,4 @@
-"""Values at the edge of the numbers, found by the fuzz of tests/faults: refused in words that name the argument."""
+"""Values at the edge of the numbers: refused in words that name the argument."""
 
 import mfcore as mf
 import numpy as np

@@ -37,7 +37,11 @@ def flow():
     return mf.steppers.Flow(MODEL, np.random.default_rng(0).normal(size=(64, 2)), threads=1)
 
 
-STEP = {grid: lambda s: s.step(1e-4), sgd: lambda s: s.step([1.0, 2.0], 1.0, 1e-3), flow: lambda s: s.step(1e-3)}
+STEP = {
+    grid: lambda s: s.step(1e-4),
+    sgd: lambda s: s.step([1.0, 2.0], 1.0, 1e-3),
+    flow: lambda s: s.step(1e-3),
+}
 
 
 def state_of(stepper):
