@@ -240,7 +240,7 @@ class _Batched:
     def __call__(self, z: npt.ArrayLike) -> FloatArray:
         if self.function is None:
             raise ValueError("gradients must be given to differentiate a ReducedModel, got None")
-        points = np.asarray(z)
+        points = _check.array(z, "z", empty=True)
         if points.ndim == 1 and self.k == 1:
             points = points[:, None]
         points = _check.array(points, "z", shape=(None, self.k), empty=True)
@@ -254,7 +254,7 @@ class _Batched:
 
 
 def _names(given: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(given)
+    names = tuple(given) if isinstance(given, Sequence) else ()
     if isinstance(given, str) or not names or not all(isinstance(c, str) for c in names):
         raise TypeError(f"coordinates must be a sequence of names, got {given!r}")
     if len(set(names)) < len(names):

@@ -20,11 +20,13 @@ from ._rng import RNG, number_of, seed_of
 from ._run import Observers, Run
 from ._rungs.rung import Method
 from .expectation import Expectation
+from .measure import Cloud, Density
 from .model import Model
 from .reduce import ReducedModel
-from .trajectory import Trajectory
+from .trajectory import Measure, Trajectory
 
 _LONGEST_NAME = 1000
+_RECORD_BYTES = 1000  # of a save point, with the standard observables
 
 
 def solve(
@@ -102,6 +104,9 @@ def solve(
         kept = Checkpoint(checkpoint, model, method, plan, number, observers, given_up)
     with bar.until_the_run(), limit.for_preparation(bar.prepare):
         rung = method.start(model, seed_of(number), count)
+        if plan.kept:
+            asked = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
+            _check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
         run = Run(model, method, plan, observers, number, rung, count)
     return run.go(kept, limit, bar)
 
@@ -185,6 +190,7 @@ def log_times(first: float, last: float, count: int) -> FloatArray:
     start = _check.number(first, "first", above=0)
     stop = _check.number(last, "last", above=start)
     n = _check.integer(count, "count", at_least=2)
+    _check.memory(16.0 * n, "count", n)
     times = np.geomspace(start, stop, n)
     times[0], times[-1] = start, stop
     return times
@@ -201,6 +207,7 @@ def plan_of(horizon: Any, save_at: Any = None, risk: Any = True, keep: Any = Non
         save_at = 51
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
         count = _check.integer(save_at, "save_at", at_least=0)
+        _check.memory(float(_RECORD_BYTES) * count, "save_at", count)
         times = np.linspace(0.0, end, count) if count != 1 else np.array([end])
     else:
         times = _check.times(save_at, "save_at", end, empty=True)
@@ -241,6 +248,13 @@ def _longer(plan: Plan, horizon: Any, save_at: Any) -> Plan:
     every = len(plan.times) > 0 and plan.kept.issuperset(plan.times.tolist())  # keep="all"
     kept = plan.kept.union(later.tolist()) if every else plan.kept
     return Plan(end, np.concatenate([plan.times, later]), kept, plan.risk)
+
+
+def _bytes_of(measure: Measure) -> int:
+    """What a measure that is kept takes."""
+    if isinstance(measure, Cloud):
+        return measure.points.nbytes + measure.weights.nbytes
+    return measure.mass.nbytes if isinstance(measure, Density) else measure.nbytes
 
 
 def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:
