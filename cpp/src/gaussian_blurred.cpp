@@ -15,37 +15,50 @@ using namespace special;
 using Kind = Activation::Kind;
 
 /// Kolmogorov's law: K = e^{0.12 k}, weights 0.12 K f(K), computed with 40 digits.
-constexpr Blurred::Node kKolmogorov[] = {
-    {0.18637397603940997, 4.248701399968935e-14}, {0.21013607120076475, 5.7740116898895745e-11},
-    {0.23692775868212176, 1.555861139354728e-08}, {0.2671353019658504, 1.1734004005767539e-06},
-    {0.3011942119122021, 3.2478965677171524e-05}, {0.33959552564493917, 0.000408256882000221},
-    {0.382892885975112, 0.0027547301482711544},   {0.4317105234290797, 0.011376692639467546},
-    {0.4867522559599716, 0.031866947635096725},   {0.5488116360940264, 0.06558702339179544},
-    {0.6187833918061408, 0.1055211977200632},     {0.697676326071031, 0.13911478741974947},
-    {0.7866278610665534, 0.15557344786762842},    {0.8869204367171575, 0.1510164502025761},
-    {1.0, 0.12863382700283302},                   {1.1274968515793757, 0.0958213559270004},
-    {1.2712491503214047, 0.0612239494119904},     {1.4333294145603404, 0.03239645923471053},
-    {1.6160744021928934, 0.01351148023160483},    {1.8221188003905089, 0.004164929838854212},
-    {2.0544332106438876, 0.0008741892884768765},  {2.316366976781092, 0.00011257015431481206},
-    {2.611696473423118, 7.789460677863333e-06},   {2.9446795510655237, 2.4473317256919064e-07},
-    {3.3201169227365477, 2.8181794211957005e-09}, {3.7434213772608627, 9.059300467136034e-12},
-    {4.220695816996553, 5.751197196167081e-15}};
+constexpr Blurred::Node kKolmogorov[] = {{0.18637397603940997, 4.248701399968935e-14},
+                                         {0.21013607120076475, 5.7740116898895745e-11},
+                                         {0.23692775868212176, 1.555861139354728e-08},
+                                         {0.2671353019658504, 1.1734004005767539e-06},
+                                         {0.3011942119122021, 3.2478965677171524e-05},
+                                         {0.33959552564493917, 0.000408256882000221},
+                                         {0.382892885975112, 0.0027547301482711544},
+                                         {0.4317105234290797, 0.011376692639467546},
+                                         {0.4867522559599716, 0.031866947635096725},
+                                         {0.5488116360940264, 0.06558702339179544},
+                                         {0.6187833918061408, 0.1055211977200632},
+                                         {0.697676326071031, 0.13911478741974947},
+                                         {0.7866278610665534, 0.15557344786762842},
+                                         {0.8869204367171575, 0.1510164502025761},
+                                         {1.0, 0.12863382700283302},
+                                         {1.1274968515793757, 0.0958213559270004},
+                                         {1.2712491503214047, 0.0612239494119904},
+                                         {1.4333294145603404, 0.03239645923471053},
+                                         {1.6160744021928934, 0.01351148023160483},
+                                         {1.8221188003905089, 0.004164929838854212},
+                                         {2.0544332106438876, 0.0008741892884768765},
+                                         {2.316366976781092, 0.00011257015431481206},
+                                         {2.611696473423118, 7.789460677863333e-06},
+                                         {2.9446795510655237, 2.4473317256919064e-07},
+                                         {3.3201169227365477, 2.8181794211957005e-09},
+                                         {3.7434213772608627, 9.059300467136034e-12},
+                                         {4.220695816996553, 5.751197196167081e-15}};
 constexpr Blurred::Node kOne[] = {{1.0, 1.0}};
 
 /// One neuron of every lane with one width V of its noise: S = sqrt(R^2 + V^2) and the level h = -m/S.
 struct Widened {
-    Pack inverse, r, v;     // 1/S, R/S and V/S
-    Pack mean, h;           // m/S, and -m/S within reach of the tables
-    Normal at;              // at h
+    Pack inverse, r, v;  // 1/S, R/S and V/S
+    Pack mean, h;        // m/S, and -m/S within reach of the tables
+    Normal at;           // at h
     double weight;
 };
 
-/// B(a, b) = E[X_a(m1 + S1 u) X_b(m2 + S2 v)] with X_0 = t_+ and X_{k+1} = X_k', corr(u, v) = rho. With L = P(u
-/// > h, v > k), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p = f(h) f(k')/s: derivatives of L by h, k and rho, and
+/// B(a, b) = E[X_a(m1 + S1 u) X_b(m2 + S2 v)] with X_0 = t_+ and X_{k+1} = X_k', corr(u, v) = rho. With L =
+/// P(u > h, v > k), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p = f(h) f(k')/s: derivatives of L by h, k and rho, and
 /// E[u 1 1] = F1 + rho F2.
 struct Joint {
     Pack S1, S2, inverse1, inverse2;
-    Pack x, y, near_x, near_y;  // m/S as it is, and kept within 40: what multiplies a density of its own level
+    Pack x, y, near_x,
+        near_y;  // m/S as it is, and kept within 40: what multiplies a density of its own level
     Pack rho, s2, L, F1, F2, p, X1, X2;  // X1 = (x - rho y)/s^2
 
     Joint mirrored() const {
@@ -117,12 +130,13 @@ private:
         }
     }
 
-    /// V1 V2 cancel nowhere in S1^2 S2^2 (1 - rho^2) = (R1 R2 s)^2 + (V1 R2)^2 + (V2 S1)^2, s of corr(g1, g2).
+    /// V1 V2 cancel nowhere in S1^2 S2^2 (1 - rho^2) = (R1 R2 s)^2 + (V1 R2)^2 + (V2 S1)^2, s of corr(g1,
+    /// g2).
     static Joint joint(const Widened& one, const Widened& two, const Correlation& g) {
         const Pack both = one.r * two.r, apart = both * g.s, left = one.v * two.r;
         const Pack rho = both * g.rho, s2 = apart * apart + left * left + two.v * two.v, s = sqrt(s2);
-        const Quadrant at = quadrant(one.h, one.at.tail, one.at.density, two.h, two.at.tail, two.at.density,
-                                     rho, s);
+        const Quadrant at =
+            quadrant(one.h, one.at.tail, one.at.density, two.h, two.at.tail, two.at.density, rho, s);
         const Pack inverse = 1.0 / s;
         return {1.0 / one.inverse,
                 1.0 / two.inverse,

@@ -1,9 +1,10 @@
 // Pairs of erf and of gelu neurons. With independent Z ~ N(0, 1), erf(g) = 2 P(Z < sqrt2 g) - 1 and
 // gelu(g) = g P(Z < g): both reduce to one bivariate normal probability of g and Z together.
+#include <algorithm>
 #include <cmath>
 
 #include "base/bivariate.hpp"
-#include "gaussian_pairs.hpp"
+#include "gaussian_series.hpp"
 
 namespace mfcore {
 namespace {
@@ -50,12 +51,13 @@ struct WidePair {
 };
 
 /// K00 = 4L - 2Q(h) - 2Q(k) + 1; derivatives by dL/dh = -f(h) Q(k'), dL/drho = f(h) f(k')/s, and
-/// K10 = dK/dm1, K20 = 2 dK/d(R1^2), K11 = dK/dq. Of parallel neurons K11 w' is along w, too, and is taken into
-/// K20, where the two cancel to 1/V1: K11 (q/R1) (1 - e R1^2/V1).
+/// K10 = dK/dm1, K20 = 2 dK/d(R1^2), K11 = dK/dq. Narrow neurons near 0 are small beside the 1 in K00, but
+/// their coefficients fall off fast: they take the series. Of parallel neurons K11 w' is along w, too, and is
+/// taken into K20, where the two cancel to 1/V1: K11 (q/R1) (1 - e R1^2/V1).
 class ErfPairs final : public PairKernel {
 public:
-    ErfPairs(const Side& first, const Side& second)
-        : first_(first), second_(second), one_(first, 2), two_(second, 2) {}
+    ErfPairs(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)
+        : first_(first), second_(second), one_(first, 2), two_(second, 2), series1_(one), series2_(two) {}
 
     void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
         for (Index c = 0; c < n; c += kPack) {
@@ -63,37 +65,65 @@ public:
             const Correlation inner(first_, second_, first, second, simd::load(q + c));
             const WidePair pair(first_, second_, one_, two_, 2, first, second, inner);
             simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (first(one_.tail) + second(two_.tail)) + 1.0);
-            if (!out.k11) continue;
-            const Pack zero{};
-            const auto parallel = inner.s < pack(kParallel);
-            const Pack joint = 4.0 * first(one_.density) * pair.at.k_of_h.density / pair.s;
-            const Pack inverse1 = first(one_.inverse_root), inverse2 = second(two_.inverse_root);
-            const Pack product = 2.0 * inverse1 * inverse2 * joint;
-            simd::store(out.k11 + c, select(parallel, zero, product));
-            const auto one_sided = [&](const Side& side, const Widened& wide, Chosen at, Chosen partner,
-                                       const Side& other, Pack inverse, Pack tail, double* k10, double* k20) {
-                const Pack along = at(wide.density) * (4.0 * tail - 2.0), V = at(wide.V), R = at(side.R);
-                const Pack left = inner.rho * partner(other.R) * product / V;
-                const Pack alone = 2.0 * R / V * (at(wide.level) * along);
-                simd::store(k10 + c, std::sqrt(2.0) * inverse * along);
-                simd::store(k20 + c, alone + select(parallel, left, -2.0 * R / V * (pair.rho * joint)));
-            };
-            one_sided(first_, one_, first, second, second_, inverse1, pair.at.k_of_h.tail, out.k10, out.k20);
-            if (out.k01)
-                one_sided(second_, two_, second, first, first_, inverse2, pair.at.h_of_k.tail, out.k01, out.k02);
+            if (out.k11) slopes(first, second, inner, pair, c, out);
+            for (Index l = 0; l < kPack; ++l) narrow(i[c + l], j[c + l], inner.rho[l], c + l, out);
         }
     }
     double cost() const override { return 80; }
 
 private:
+    static constexpr double kNarrow = 0.1;  // the closed form loses a digit of 1e-16 times 1/R^2
+
+    /// Coefficients of neuron R fall off like r^k, r^2 = 2 R^2/(1 + 2 R^2).
+    void narrow(Index i, Index j, double rho, Index at, Moments out) const {
+        const double R1 = first_.R[to_size(i)], R2 = second_.R[to_size(j)], R = std::min(R1, R2);
+        if (!(R < kNarrow)) return;
+        const double left = std::log(1e-17) / std::log(std::sqrt(2.0) * std::max(R, 1e-17));
+        const Index terms = std::min(series1_.terms(), static_cast<Index>(left) + 3);
+        const auto sums =
+            series_of_pair(series1_, i, R1, first_.inverse_R[to_size(i)], series2_, j, R2, rho, terms);
+        out.k00[at] = sums.k00;
+        if (!out.k11) return;
+        out.k10[at] = sums.k10;
+        out.k20[at] = R1 * sums.k20;
+        out.k11[at] = sums.k11;
+        if (!out.k01) return;
+        const auto other =
+            series_of_pair(series2_, j, R2, second_.inverse_R[to_size(j)], series1_, i, R1, rho, terms);
+        out.k01[at] = other.k10;
+        out.k02[at] = R2 * other.k20;
+    }
+
+    void slopes(Chosen first, Chosen second, const Correlation& inner, const WidePair& pair, Index c,
+                Moments out) const {
+        const Pack zero{};
+        const auto parallel = inner.s < pack(kParallel);
+        const Pack joint = 4.0 * first(one_.density) * pair.at.k_of_h.density / pair.s;
+        const Pack inverse1 = first(one_.inverse_root), inverse2 = second(two_.inverse_root);
+        const Pack product = 2.0 * inverse1 * inverse2 * joint;
+        simd::store(out.k11 + c, select(parallel, zero, product));
+        const auto one_sided = [&](const Side& side, const Widened& wide, Chosen at, Chosen partner,
+                                   const Side& other, Pack inverse, Pack tail, double* k10, double* k20) {
+            const Pack along = at(wide.density) * (4.0 * tail - 2.0), V = at(wide.V), R = at(side.R);
+            const Pack left = inner.rho * partner(other.R) * product / V;
+            const Pack alone = 2.0 * R / V * (at(wide.level) * along);
+            simd::store(k10 + c, std::sqrt(2.0) * inverse * along);
+            simd::store(k20 + c, alone + select(parallel, left, -2.0 * R / V * (pair.rho * joint)));
+        };
+        one_sided(first_, one_, first, second, second_, inverse1, pair.at.k_of_h.tail, out.k10, out.k20);
+        if (out.k01)
+            one_sided(second_, two_, second, first, first_, inverse2, pair.at.h_of_k.tail, out.k01, out.k02);
+    }
+
     const Side &first_, &second_;
     Widened one_, two_;
+    const Coefficients &series1_, &series2_;
 };
 
-/// gelu(g) = E[(g + Z)_+ - delta(g + Z)]. With A = 1 + R1^2 = 1/alpha^2, B = 1/beta^2, x = m1 alpha, y = m2 beta,
-/// rho and s of the pair of sums, L = P(g1 + Z1 > 0, g2 + Z2 > 0), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p = f(h)
-/// f(k')/s, X1 = (x - rho y)/s^2 and X2 = (y - rho x)/s^2, derivatives of ramps and densities add up to what is
-/// below; 1 - alpha^2 = (R1 alpha)^2.
+/// gelu(g) = E[(g + Z)_+ - delta(g + Z)]. With A = 1 + R1^2 = 1/alpha^2, B = 1/beta^2, x = m1 alpha, y = m2
+/// beta, rho and s of the pair of sums, L = P(g1 + Z1 > 0, g2 + Z2 > 0), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p
+/// = f(h) f(k')/s, X1 = (x - rho y)/s^2 and X2 = (y - rho x)/s^2, derivatives of ramps and densities add up
+/// to what is below; 1 - alpha^2 = (R1 alpha)^2.
 class GeluPairs final : public PairKernel {
 public:
     GeluPairs(const Side& first, const Side& second)
@@ -117,7 +147,7 @@ private:
         const Pack p = i(one_.density) * pair.at.k_of_h.density * inverse;
         const auto half = [](const Side& side, const Widened& wide, Chosen at, Pack tail, Pack X) {
             const Pack alpha = at(wide.inverse_root);
-            return Half{at(side.R) * alpha, alpha, alpha * alpha, at(side.m) * alpha, -at(wide.level),
+            return Half{at(side.R) * alpha,      alpha, alpha * alpha, at(side.m) * alpha, -at(wide.level),
                         at(wide.density) * tail, X};
         };
         const Half a = half(first_, one_, i, pair.at.k_of_h.tail, -pair.at.h_level * inverse);
@@ -136,11 +166,11 @@ private:
                                   u.F * (x * v.x * u.square + rho * (1.0 + u.square * (1.0 - x2))) +
                                   u.square * p * (x * s2 - near)) /
                                      v.alpha);
-            simd::store(k20 + c, (u.r / v.alpha) *
-                                     (u.F * (v.x * (1.0 + u.square * (1.0 - x2)) -
-                                             x * rho * (1.0 + u.square * (3.0 - x2))) +
-                                      p * (s2 * (1.0 + u.square * (2.0 - x2)) - u.square - v.square +
-                                           u.square * (near * u.X - v.square * inverse2))));
+            simd::store(k20 + c,
+                        (u.r / v.alpha) * (u.F * (v.x * (1.0 + u.square * (1.0 - x2)) -
+                                                  x * rho * (1.0 + u.square * (3.0 - x2))) +
+                                           p * (s2 * (1.0 + u.square * (2.0 - x2)) - u.square - v.square +
+                                                u.square * (near * u.X - v.square * inverse2))));
         };
         one_sided(a, b, out.k10, out.k20);
         if (out.k01) one_sided(b, a, out.k01, out.k02);
@@ -155,8 +185,9 @@ private:
 
 }  // namespace
 
-PairKernelPtr erf_kernel(const Side& first, const Side& second) {
-    return std::make_unique<ErfPairs>(first, second);
+PairKernelPtr erf_kernel(const Side& first, const Side& second, const Coefficients& one,
+                         const Coefficients& two) {
+    return std::make_unique<ErfPairs>(first, second, one, two);
 }
 PairKernelPtr gelu_kernel(const Side& first, const Side& second) {
     return std::make_unique<GeluPairs>(first, second);

@@ -3,6 +3,7 @@
 // outer one R. Wide neurons, of which that would be too many, are left to gaussian_blurred.cpp.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gaussian_blurred.hpp"
 #include "gaussian_pairs.hpp"
@@ -14,11 +15,11 @@ namespace {
 
 constexpr double kDigits =
     38;  // e^-38, because the third-order poles of sigma'' multiply errors by up to 10^4
-constexpr double kReach = 7.8;                // P(|G| > 7.8) = 6e-15
-constexpr Index kChunk = 512;                 // inner values in flight
+constexpr double kReach = 7.8;  // P(|G| > 7.8) = 6e-15
+constexpr Index kChunk = 512;   // inner values in flight
 constexpr double kSeriesError = 1e-12;
-/// Coefficients of a neuron fall off like e^{-strip sqrt(2 k)/R}, strip pi/2 for tanh: the last of the series is
-/// below 1e-21 of the first, also against a wide partner.
+/// Coefficients of a neuron fall off like e^{-strip sqrt(2 k)/R}, strip pi/2 for tanh: the last of the series
+/// is below 1e-21 of the first, also against a wide partner.
 constexpr double kNarrow = 0.5;
 
 /// Values of sigma and its first two derivatives at a list of arguments.
@@ -59,13 +60,7 @@ struct Neuron {
 /// Reused for every pair of one row, so that nothing is allocated per pair once it has grown.
 class Workspace {
 public:
-    struct Sums {
-        double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1
-        static Sums none() {
-            const double nan = std::nan("");
-            return {nan, nan, nan, nan};
-        }
-    };
+    using Sums = SeriesSums;
 
     /// `swapped`: the outer neuron is the second of the pair.
     Sums integrate(const Neuron& outer, const Neuron& inner, double rho, double s, bool swapped,
@@ -76,7 +71,8 @@ public:
             z_.single();  // the spread matters to second order only
         else
             z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kDigits, kReach));
-        if (u_.size() * z_.size() == 0) return Sums::none();  // not a number
+        constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+        if (u_.size() * z_.size() == 0) return {nan, nan, nan, nan};  // as the neurons are
         outer_.resize(u_.size());
         for (Index k = 0; k < u_.size(); ++k) outer_.z[to_size(k)] = outer.m + outer.R * u_.at[to_size(k)];
         outer_.evaluate_at(outer.sigma, u_.size(), slopes, slopes && !swapped);
@@ -214,32 +210,15 @@ private:
     }
     Workspace::Sums pair(Workspace& work, Index i, Index j, double rho, double s, bool slopes) const {
         const double missed = std::pow(std::abs(rho), static_cast<double>(one_.terms()));
-        if (std::max(first_.R[to_size(i)], second_.R[to_size(j)]) > kWide || missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError) return series(i, j, rho);
+        if (std::max(first_.R[to_size(i)], second_.R[to_size(j)]) > kWide ||
+            missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError)
+            return series_of_pair(one_, i, first_.R[to_size(i)], first_.inverse_R[to_size(i)], two_, j,
+                                  second_.R[to_size(j)], rho, one_.terms());
         const Neuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)]};
         const Neuron two{*second_.sigma, second_.m[to_size(j)], second_.R[to_size(j)]};
         const bool swapped = two.R > one.R;
         return work.integrate(swapped ? two : one, swapped ? one : two, rho, s, swapped, slopes);
     }
-    Workspace::Sums series(Index i, Index j, double rho) const {
-        constexpr Index kStep = Coefficients::kWidth;
-        const double *s1 = one_.slopes(i), *s2 = two_.slopes(j);
-        const double R1 = first_.R[to_size(i)], inverse_R1 = first_.inverse_R[to_size(i)];
-        const double R2 = second_.R[to_size(j)];
-        Workspace::Sums sums;
-        double c1 = one_.T(i), c2 = two_.T(j), power = 1;
-        for (Index k = 0; k < one_.terms(); ++k, s1 += kStep, s2 += kStep) {
-            const double root = std::sqrt(static_cast<double>(k + 1));
-            sums.k00 += power * c1 * c2;
-            sums.k10 += power * s1[0] * c2;
-            sums.k20 += power * root * inverse_R1 * s1[kStep] * c2;
-            sums.k11 += power * s1[0] * s2[0];
-            c1 = R1 * s1[0] / root;
-            c2 = R2 * s2[0] / root;
-            power *= rho;
-        }
-        return sums;
-    }
-
     const Side &first_, &second_;
     const Coefficients &one_, &two_;
     PairKernelPtr wide_;

@@ -75,9 +75,9 @@ inline void owen(const Owen (&of)[2], Pack (&T)[2]) {
 
 /// (u, v) standard normal with correlation rho, s = sqrt(1 - rho^2), at the levels (h, k), |h|, |k| <= kFar.
 struct Quadrant {
-    Pack tail;      ///< P(u > h, v > k), absolute error about 2e-16
-    Normal k_of_h;  ///< density and tail at (k - rho h)/s: v > k given u = h
-    Normal h_of_k;  ///< density and tail at (h - rho k)/s: u > h given v = k
+    Pack tail;              ///< P(u > h, v > k), absolute error about 2e-16
+    Normal k_of_h;          ///< density and tail at (k - rho h)/s: v > k given u = h
+    Normal h_of_k;          ///< density and tail at (h - rho k)/s: u > h given v = k
     Pack k_level, h_level;  ///< these two arguments
 };
 inline constexpr double kFar = 40;  ///< tail(40) < 1e-349: levels beyond are clamped to it without loss
