@@ -1,5 +1,6 @@
 // Pairs of erf and of gelu neurons. With independent Z ~ N(0, 1), erf(g) = 2 P(Z < sqrt2 g) - 1 and
-// gelu(g) = g P(Z < g): both reduce to one bivariate normal probability of g and Z together.
+// gelu(g) = g P(Z < g): both reduce to one bivariate normal probability of g and Z together (eqs. (4.22) to
+// (4.24)).
 #include <algorithm>
 #include <cmath>
 

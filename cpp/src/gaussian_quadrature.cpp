@@ -1,6 +1,6 @@
 // Pairs of smooth neurons without a closed form, by a two-dimensional trapezoid rule: over u of the wider
 // neuron g = m + R u, and over z of the other, g' = m' + R'(rho u + s z). The inner rule costs R' s, the
-// outer one R. Wide neurons, of which that would be too many, are left to gaussian_blurred.cpp.
+// outer one R (eq. (4.25)). Wide neurons, of which that would be too many, are left to gaussian_blurred.cpp.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -121,9 +121,9 @@ private:
     Jet outer_, inner_;
 };
 
-/// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first kTerms coefficients, in mean
-/// square: the series of a pair misses at most |rho|^kTerms times the product of the two bounds
-/// (Cauchy-Schwarz).
+/// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first K = of.terms() coefficients,
+/// in mean square: the series of a pair misses at most |rho|^K times the product of the two bounds
+/// (Cauchy-Schwarz, eq. (4.10)).
 std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatures) {
     const Index terms = of.terms();
     std::vector<double> bound(to_size(side.padded), 0.0);
@@ -164,7 +164,7 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
     return bound;
 }
 
-/// Pairs too close for Terms: still by the series where the coefficients prove that it suffices.
+/// Pairs too close for Terms: still by the series where the coefficients prove that it suffices (eq. (4.10)).
 class Quadrature final : public PairKernel {
 public:
     Quadrature(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)

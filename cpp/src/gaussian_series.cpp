@@ -1,4 +1,4 @@
-// Coefficients of Mehler's series.
+// Coefficients of Mehler's series (eqs. (4.4), (4.6)).
 #include "gaussian_series.hpp"
 
 #include <algorithm>
@@ -40,7 +40,8 @@ Coefficients::Coefficients(const Side& side, Index terms, const double* weights,
     });
 }
 
-/// With tau = (t - m)/R: s_0 = left slope + sum jump P(u > tau), s_k = sum jump h_{k-1}(tau) f(tau)/sqrt(k).
+/// Eq. (4.11). With tau = (t - m)/R: s_0 = left slope + sum jump P(u > tau), s_k = sum jump h_{k-1}(tau)
+/// f(tau)/sqrt(k).
 void Coefficients::piecewise_block(const Side& side, Index j) {
     using namespace special;
     const Activation& sigma = *side.sigma;

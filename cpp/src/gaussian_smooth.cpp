@@ -31,7 +31,7 @@ struct Smoother {
     virtual void at(double m, double R, Index count, double* T, double* s) const = 0;
 };
 
-/// math.md section 1 with tau = (t - m)/R; s_k = sum_j delta_j h_{k-1}(tau_j) phi(tau_j)/sqrt(k) for k >= 1.
+/// Eqs. (3.5), (4.11) with tau = (t - m)/R; s_k = sum_j delta_j h_{k-1}(tau_j) phi(tau_j)/sqrt(k) for k >= 1.
 struct PiecewiseSmoother final : Smoother {
     const Activation& sigma;
     explicit PiecewiseSmoother(const Activation& sigma_) : sigma(sigma_) {}
@@ -59,7 +59,7 @@ struct PiecewiseSmoother final : Smoother {
 };
 
 /// T = erf(m/sqrt v), v = 1 + 2R^2; s_k = (2/sqrt pi)(-sqrt2 R/sqrt v)^k h_k(z) e^{-z^2/2}/sqrt v, z = sqrt2
-/// m/sqrt v.
+/// m/sqrt v (eqs. (3.12), (4.12)).
 struct ErfSmoother final : Smoother {
     void at(double m, double R, Index count, double* T, double* s) const override {
         const double scale = std::sqrt(1 + 2 * R * R), z = std::sqrt(2.0) * m / scale;
@@ -76,7 +76,8 @@ struct ErfSmoother final : Smoother {
 };
 
 /// sigma = t Phi(t); with A = 1 + R^2, x = m/sqrt A: T = m Phi(x) + R^2 phi(x)/sqrt A, s_0 = Phi(x) + x
-/// phi(x)/A, s_k = (R/sqrt A)^k (-1)^{k+1} phi(x)[h_{k-1}(x)/sqrt k - sqrt(k+1) h_{k+1}(x)/A].
+/// phi(x)/A, s_k = (R/sqrt A)^k (-1)^{k+1} phi(x)[h_{k-1}(x)/sqrt k - sqrt(k+1) h_{k+1}(x)/A]:
+/// eqs. (3.12), (4.13).
 struct GeluSmoother final : Smoother {
     void at(double m, double R, Index count, double* T, double* s) const override {
         const double A = 1 + R * R, scale = std::sqrt(A), x = m / scale;
@@ -96,7 +97,7 @@ struct GeluSmoother final : Smoother {
 
 /// E h_k(m + R G) = p_k with sqrt(k+1) p_{k+1} = m p_k - sqrt(k) v p_{k-1}, v = 1 - R^2 (generating
 /// function); powers t^k/sqrt(k!) obey the same with v = -R^2. Derivatives: p_k^{(j)} = sqrt(k!/(k-j)!)
-/// p_{k-j}.
+/// p_{k-j} (eq. (4.14)).
 struct PolynomialSmoother final : Smoother {
     std::vector<double> c;  // in the basis h_k, or t^k/sqrt(k!)
     bool hermite;
@@ -129,8 +130,7 @@ struct PolynomialSmoother final : Smoother {
 
 /// Smooth kinds without a closed form where R is large, as means over their noise V (gaussian_blurred.hpp):
 /// with S^2 = R^2 + V^2, x = m/S and c = -R/S a step has T = Phi(x), s_k = c^k h_k(x) phi(x)/S, and a ramp T
-/// = m Phi(x)
-/// + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
+/// = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
 struct BlurredSmoother final : Smoother {
     Blurred blur;
     explicit BlurredSmoother(const Activation& sigma) : blur(sigma) {}
@@ -156,7 +156,7 @@ struct BlurredSmoother final : Smoother {
     }
 };
 
-/// Trapezoid rule in G for the smooth kinds without a closed form.
+/// Trapezoid rule in G (eq. (3.13)) for the smooth kinds without a closed form.
 struct TrapezoidSmoother final : Smoother {
     const Activation& sigma;
     BlurredSmoother wide;

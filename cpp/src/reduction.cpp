@@ -123,7 +123,8 @@ void ReducedFeatures::average(const Point& p, Index first, Index count, Chunk& o
     }
 }
 
-// E S_{d_j}(m + R_i u_i, R_j): exact over the direction j that spreads more, quadrature over the other one.
+// E S_{d_j}(m + R_i u_i, R_j), eq. (3.16): exact over the direction j that spreads more, quadrature over the
+// other one.
 void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Index at, bool slopes) const {
     std::size_t j = R1 * std::sqrt(dims_[1]) > R2 * std::sqrt(dims_[0]) ? 0 : 1;
     if (dims_[0] == 1 || dims_[1] == 1) j = dims_[0] == 1 ? 1 : 0;  // u = +-1 needs no quadrature

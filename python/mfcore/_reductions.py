@@ -1,4 +1,7 @@
-"""From a model to its reduction: which nodes and coordinates each data law has (math.md §2 to §5)."""
+"""From a model to its reduction: which nodes and coordinates each data law has.
+
+The formulas are in docs/mathematics.md, section 5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features on a box as sums of products of functions of one coordinate each (Tucker form)."""
+"""Features on a box as sums of products of functions of one coordinate each (Tucker form, eq. (2.8))."""
 
 from __future__ import annotations
 

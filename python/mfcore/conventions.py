@@ -1,7 +1,7 @@
 """Published conventions, converted at the edge: `mfcore.conventions`.
 
 Here neurons follow θ ← θ + h[(y − f)∇σ* − λθ] + √(2h/β) g on the clock t = kh; 1/β is the temperature. The
-literature multiplies drift, decay and noise by other constants:
+literature multiplies drift, decay and noise by other constants (eq. (1.13)):
 
     θ ← (1 − c_r λ's)θ + c_d s (y − f)∇σ* + √(c_n s/β') g    ⇒    h = c_d s, λ = c_r λ'/c_d, β = 2 c_d β'/c_n.
 

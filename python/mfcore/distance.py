@@ -110,7 +110,7 @@ def _law(measure: Any, name: str) -> _Law:
 
 
 def _on_a_line(a: _Law, b: _Law, p: float) -> float:
-    """∫|Q_a − Q_b|^p ds over the intervals between the jumps of both distribution functions."""
+    """∫|Q_a − Q_b|^p ds over the intervals between the jumps of both distribution functions: eq. (9.7)."""
     sorted_laws = [_sorted(a), _sorted(b)]
     tops = [np.cumsum(law.weights) for law in sorted_laws]
     for top in tops:

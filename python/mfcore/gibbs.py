@@ -1,4 +1,4 @@
-"""The stationary law of the noisy dynamics, ρ* ∝ exp(−βΨ_λ(·; ρ*)), with a certificate."""
+"""The stationary law of the noisy dynamics, ρ* ∝ exp(−βΨ_λ(·; ρ*)), eq. (5.12), with a certificate."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Models in the few coordinates that symmetry leaves: features Φ_q(z) at data nodes q.
 
 Everything a solver needs is here: with weights p_q and targets y_q,
-f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − f_q)² + τ².
+f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − f_q)² + τ²: eqs. (2.1) to (2.4).
 `model.reduce()` makes a `ReducedModel` from a model; `ReducedModel(…)` makes one from any features.
 """
 

@@ -1,5 +1,5 @@
 #pragma once
-// The standard bivariate normal distribution, on packets.
+// The standard bivariate normal distribution (eqs. (4.19) to (4.21)), on packets.
 #include "base/special.hpp"
 
 namespace mfcore::special {

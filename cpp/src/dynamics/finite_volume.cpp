@@ -169,7 +169,7 @@ private:
         }
     }
 
-    /// How far the potential changes by itself in the step just tried, as a rate times the step:
+    /// How far the potential changes by itself in the step just tried, as a rate times the step (eq. (7.6)):
     /// (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the first is
     /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2. At rest
     /// both are rounding, and say nothing about the step.

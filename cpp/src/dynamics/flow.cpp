@@ -73,7 +73,8 @@ private:
         return true;
     }
 
-    /// next_ = what the scheme makes of y_, whose velocity is slope 0. False: interrupted.
+    /// next_ = what the scheme makes of y_, whose velocity is slope 0: eqs. (6.9) to (6.11). False:
+    /// interrupted.
     bool propose() {
         const double h = params_.step;
         const auto& k = slopes_;

@@ -1,5 +1,6 @@
 // The embedded Runge-Kutta pair 5(4) of Dormand and Prince (1980), with the step control and the continuous
-// extension of Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6.
+// extension of Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6: eq.
+// (6.12).
 #include <algorithm>
 #include <cmath>
 #include <utility>

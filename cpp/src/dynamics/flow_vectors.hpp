@@ -49,7 +49,8 @@ inline double gradient_size(const System& system, const Vector& velocity) {
     return std::sqrt(total / static_cast<double>(std::max<Index>(moving, 1)));
 }
 
-/// |2 int grad . error d rho|, what an error of the state changes the risk by; error(k) of entry k.
+/// |2 int grad . error d rho|, what an error of the state changes the risk by (eq. (6.13)); error(k) of entry
+/// k.
 template <class Error>
 double risk_change(const System& system, const Vector& velocity, Error&& error) {
     const auto columns = static_cast<Index>(system.speed.size());

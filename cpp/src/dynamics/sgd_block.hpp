@@ -1,5 +1,5 @@
 #pragma once
-// One block of SGD steps (math.md section 7), done by a team of threads that each own some tiles of neurons.
+// One block of SGD steps (eqs. (6.2) to (6.4)), done by a team of threads that each own tiles of neurons.
 //
 // With Z = W X^T and G = X X^T of the block's samples, everything sequential happens on N-vectors:
 //   z_l = P_l Z[:, l] + sum_{k<l} (P_l / P_{k+1}) c_k G[k, l] + b,    P_l = product of the first l factors 1

@@ -50,7 +50,7 @@ bool harmless(double h, const StepParams& params) {
            40 * std::sqrt(2 * h * params.temperature * rate) <= kHarmless;
 }
 
-/// One step in the caller's rows: nothing is packed, W is read once forward and once backward.
+/// One step (eq. (6.1)) in the caller's rows: nothing is packed, W is read once forward and once backward.
 class Step {
 public:
     Step(const Network& network, Mat theta, ConstMat x, const StepParams& params)

@@ -162,7 +162,7 @@ class AtomRung:
         return total
 
     def _sampling_error(self, z: FloatArray, f: FloatArray) -> float:
-        """Of N draws from ρ: variance 4 Var Ψ / N, bias (∫U(z, z)dρ − ∫∫U dρdρ) / N (math.md §8)."""
+        """Of N draws from ρ: variance 4 Var Ψ / N, bias (∫U(z, z)dρ − ∫∫U dρdρ) / N: eqs. (10.1), (10.2)."""
         reduced, w = self._reduced, self._atoms.weights
         residual = reduced.weights * (f - reduced.targets)
         first = second = own = 0.0

@@ -1,4 +1,4 @@
-"""Slopes of gaps on log-log axes, with intervals from the spread over replicas."""
+"""Slopes of gaps on log-log axes, with intervals from the spread over replicas (eq. (10.5))."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CONFIDENCE = 0.95
 _BENT = 0.02  # of a gap: how far a power law is trusted, so that no point has all the weight
 
 # What theory says of the largest gaps, by quantity, gap and variable. R_N - R is N^(-1/2) times 2 sd(Ψ), plus
-# (∫U(θ, θ)dρ - ∫∫U)/N: at a minimiser, and wherever Ψ is nearly constant on ρ, the second is all one sees.
+# (∫U(θ, θ)dρ - ∫∫U)/N: at a minimiser, and wherever Ψ is nearly constant on ρ, the second is all one sees;
+# eqs. (10.1), (10.2).
 _WIDTH, _NOISE = "-1/2; -1 where Ψ is constant", "1/2; 1 where the bias rules"
 THEORY = {
     ("risk", "PDE-ND", "N"): _WIDTH,
