@@ -19,6 +19,7 @@ from ._grid_steppers import FiniteVolume1D, FiniteVolume2D
 from ._rng import RNG, seed_of
 from ._rungs.particles import message_of, rates_of, system_of
 from .expectation import Expectation
+from .functions import require_finite
 from .model import Model
 from .network import Network
 
@@ -115,7 +116,8 @@ class SGD:
             h: Step size ≥ 0, one number or shape (B,).
 
         Raises:
-            FloatingPointError: A prediction is not finite; `theta` and `steps` are those before that step.
+            FloatingPointError: A prediction, or what a step would leave, is not finite; `theta` and `steps`
+                are those before that step.
             KeyboardInterrupt: Ctrl-C; `theta` and `steps` are those reached.
 
         Examples:
@@ -152,7 +154,9 @@ class SGD:
             array([3.])
         """
         inputs = _inputs(X, self._d)
-        return _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+        value = _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+        require_finite(value, "f", theta=self.theta, X=inputs)
+        return value
 
     def _samples(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         inputs = _inputs(X, self._d)
@@ -161,8 +165,8 @@ class SGD:
 
     def _message(self) -> str:
         return (
-            f"the prediction was no longer finite at step {self.steps}; theta holds the state before it. "
-            "Try a smaller h"
+            f"the prediction or the update was no longer finite at step {self.steps}; theta holds the state "
+            "before it. Try a smaller h"
         )
 
 
@@ -218,6 +222,9 @@ class Flow:
     def velocity(self, out: FloatArray | None = None) -> FloatArray:
         """−rate·∇Ψ_λ at the present neurons, shape (N, D); `out` is an array of that shape to put it in.
 
+        Raises:
+            FloatingPointError: It is not finite; `out` is not written.
+
         Examples:
             >>> import numpy as np, mfcore as mf
             >>> model = mf.Model(mf.data.Linear([1.0, -1.0]), mf.Network(mf.activations.linear))
@@ -225,6 +232,11 @@ class Flow:
             [[1.0, -1.0]]
         """
         velocity = self._system(self.theta)
+        if not np.isfinite(velocity).all():
+            raise FloatingPointError(
+                "theta must be of a size at which the velocity is finite, got entries up to "
+                f"{np.abs(self.theta).max():g}"
+            )
         if out is None:
             return velocity
         _check.output(out, "out", velocity.shape)[...] = velocity
