@@ -75,6 +75,29 @@ Side::Side(const Network& network, ConstMat theta, const char* name)
     }
 }
 
+Correlation::Correlation(const Side& first, const Side& second, Chosen i, Chosen j, Pack q)
+    : Correlation(q, i(first.inverse_R), j(second.inverse_R)) {
+    const Index d = first.d;
+    std::vector<double> across(to_size(d));
+    for (Index lane = 0; lane < kPack; ++lane) {
+        if (!(std::abs(rho[lane]) > 0.9)) continue;
+        const std::size_t one = to_size(i.neuron[lane]), two = to_size(j.neuron[lane]);
+        const double *w = first.w.data() + one * to_size(d), *other = second.w.data() + two * to_size(d);
+        // Twice: the second time removes what rounding of the first has left along w.
+        double along = q[lane] * first.inverse_R[one] * first.inverse_R[one], square = 0;
+        for (Index k = 0; k < d; ++k) across[to_size(k)] = other[k] - along * w[k];
+        along = 0;
+        for (Index k = 0; k < d; ++k)
+            along += (across[to_size(k)] * first.inverse_R[one]) * (w[k] * first.inverse_R[one]);
+        for (Index k = 0; k < d; ++k) {
+            const double x = (across[to_size(k)] - along * w[k]) * second.inverse_R[two];
+            square += x * x;
+        }
+        s[lane] = std::min(std::sqrt(square), 1.0);
+        rho[lane] = std::copysign(std::sqrt((1 - s[lane]) * (1 + s[lane])), rho[lane]);
+    }
+}
+
 bool has_exact_pairs(const Activation& first, const Activation& second) {
     const auto known = [](const Activation& s) {
         return s.is_piecewise() || is_polynomial(s) || is_smooth(s);

@@ -78,9 +78,11 @@ public:
 class Coefficients;
 using PairKernelPtr = std::unique_ptr<const PairKernel>;
 PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
-PairKernelPtr erf_kernel(const Side& first, const Side& second);
 PairKernelPtr gelu_kernel(const Side& first, const Side& second);
-/// Keeps references to the coefficients.
+PairKernelPtr blurred_kernel(const Side& first, const Side& second);
+/// These two keep references to the coefficients.
+PairKernelPtr erf_kernel(const Side& first, const Side& second, const Coefficients& one,
+                         const Coefficients& two);
 PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coefficients& one,
                                 const Coefficients& two);
 
@@ -101,6 +103,12 @@ struct Correlation {
         rho = max(min(q * inverse_R1 * inverse_R2, pack(1.0)), pack(-1.0));
         s = sqrt((1.0 - rho) * (1.0 + rho));
     }
+    /// The same where the angle itself matters, not its square: of nearly parallel neurons s is taken from
+    /// what is left of w' across w, to about 1e-16 absolute, and 0 is exact. i and j: neurons of the two
+    /// sides.
+    Correlation(const Side& first, const Side& second, Chosen i, Chosen j, Pack q);
 };
+
+inline constexpr double kParallel = 2e-16;  ///< angles below are rounding
 
 }  // namespace mfcore

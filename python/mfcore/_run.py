@@ -66,7 +66,7 @@ class Run:
         self._observers = {**standard, **observers}
         self._records: list[_Record] = []
         self._kept: dict[float, Measure] = {}
-        self._seconds = 0.0
+        self._seconds, self._lost = 0.0, ""
         self._builds = [build()]
 
     def restore(self, run: Trajectory) -> None:
@@ -116,6 +116,9 @@ class Run:
                         with limit:
                             self._record(target)
                         bar.show(self._rung.t)
+                        if self._lost:
+                            status = "diverged"
+                            break
                 if status == "stationary" and len(targets) > 1:  # nothing changes after: its last state
                     self._record(self._rung.t)
             except _core.OutOfTime:
@@ -155,6 +158,11 @@ class Run:
         if time_asked in self._plan.kept:  # signals are only looked for after the next call
             self._kept[time_asked] = measure
         self._records.append(record)
+        of_ours = {"risk": risk} | {k: v for k, v in observed.items() if k not in self._own}
+        lost = [name for name, value in of_ours.items() if value is not None and not np.isfinite(value).all()]
+        if lost:  # a state that is finite, but not what is made of it
+            names = ", ".join(name if name == "risk" else f"observe[{name!r}]" for name in lost)
+            self._lost = f"no longer finite at t = {self._rung.t:g}: {names}"
 
     def _value(self, name: str, measure: Measure) -> FloatArray:
         """What an observer returns, as an array of the same shape as before."""
@@ -202,6 +210,8 @@ class Run:
 
     def _message(self, status: str) -> str:
         t, horizon = self._rung.t, self._plan.horizon
+        if status == "diverged" and self._lost:
+            return self._lost
         return {
             "completed": f"reached t = {t:g}",
             "running": f"at t = {t:g} of {horizon:g}",  # this one and the next in checkpoints only

@@ -21,6 +21,7 @@ from ._rng import RNG, seed_of
 from ._rungs.particles import message_of, rates_of, system_of
 from ._turn import Turn
 from .expectation import Expectation
+from .functions import require_finite
 from .model import Model
 from .network import Network
 
@@ -119,7 +120,8 @@ class SGD:
             h: Step size ≥ 0, one number or shape (B,).
 
         Raises:
-            FloatingPointError: A prediction is not finite; `theta` and `steps` are those before that step.
+            FloatingPointError: A prediction, or what a step would leave, is not finite; `theta` and `steps`
+                are those before that step.
             KeyboardInterrupt: Ctrl-C; `theta` and `steps` are those reached.
 
         Examples:
@@ -158,7 +160,9 @@ class SGD:
         """
         inputs = _inputs(X, self._d)
         with self._turn:
-            return _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+            value = _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+            require_finite(value, "f", theta=self.theta, X=inputs)
+        return value
 
     def _samples(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         inputs = _inputs(X, self._d)
@@ -167,8 +171,8 @@ class SGD:
 
     def _message(self) -> str:
         return (
-            f"the prediction was no longer finite at step {self.steps}; theta holds the state before it. "
-            "Try a smaller h"
+            f"the prediction or the update was no longer finite at step {self.steps}; theta holds the state "
+            "before it. Try a smaller h"
         )
 
 
@@ -225,6 +229,9 @@ class Flow:
     def velocity(self, out: FloatArray | None = None) -> FloatArray:
         """−rate·∇Ψ_λ at the present neurons, shape (N, D); `out` is an array of that shape to put it in.
 
+        Raises:
+            FloatingPointError: It is not finite; `out` is not written.
+
         Examples:
             >>> import numpy as np, mfcore as mf
             >>> model = mf.Model(mf.data.Linear([1.0, -1.0]), mf.Network(mf.activations.linear))
@@ -233,6 +240,11 @@ class Flow:
         """
         with self._turn:
             velocity = self._system(self.theta)
+            largest = np.abs(self.theta).max()
+        if not np.isfinite(velocity).all():
+            raise FloatingPointError(
+                f"theta must be of a size at which the velocity is finite, got entries up to {largest:g}"
+            )
         if out is None:
             return velocity
         _check.output(out, "out", velocity.shape)[...] = velocity

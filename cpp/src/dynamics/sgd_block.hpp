@@ -269,7 +269,9 @@ private:
         for (Index i = 0; i < neurons; ++i) {
             T square = 0;
             for (Index j = 0; j < d_; ++j) square += w[j * kWidth + i] * w[j * kWidth + i];
-            const T inverse = T(1) / std::sqrt(square);
+            T inverse = T(1) / std::sqrt(square);
+            if (!(inverse > 0))
+                inverse = square - square;  // |w| beyond the square root of the largest: NaN, seen
             for (Index j = 0; j < d_; ++j) w[j * kWidth + i] *= inverse;
         }
     }
