@@ -55,7 +55,8 @@ public:
     ErfPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 2), two_(second, 2) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         for (Index c = 0; c < n; c += kPack) {
             const Chosen first{i + c}, second{j + c};
             const WidePair pair(first_, second_, one_, two_, 2, first, second, simd::load(q + c));
@@ -90,13 +91,14 @@ public:
     GeluPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 1), two_(second, 1) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
     double cost() const override { return 110; }
 
 private:
-    void pack_of(Chosen i, Chosen j, Pack q, Index c, Moments out) const {
+    void pack_of(Chosen i, Chosen j, Pack q, Index c, PairExpectations out) const {
         const WidePair pair(first_, second_, one_, two_, 1, i, j, q);
         const Pack m1 = i(first_.m), m2 = j(second_.m);
         const Pack A = i(one_.V), B = j(two_.V), q11 = A - 1.0, q22 = B - 1.0;

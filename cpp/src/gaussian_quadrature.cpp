@@ -175,7 +175,8 @@ public:
           tail1_(tails(first, one, true)),
           tail2_(tails(second, two, false)) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         const bool slopes = out.k11 != nullptr;
         Workspace work;
         for (Index c = 0; c < n; c += kPack) {
