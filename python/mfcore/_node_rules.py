@@ -15,6 +15,8 @@ from ._check import FloatArray
 SMOOTH_GRID = {1: 80, 2: 32, 3: 20, 4: 12}
 PLAIN_GRID = {1: 400, 2: 64, 3: 24}
 LOW = 20  # dimensions below which chi_rule is made of panels
+KINKED = 8  # dimensions below which features with kinks are averaged over panels
+BESIDE = 10  # such panels beside other averages
 NEGLIGIBLE = 1e-16  # nodes that together weigh less are left out
 
 
@@ -42,6 +44,14 @@ def chi(d: float, n: int | None, *, alone: bool, finer: bool = False) -> tuple[F
         return _core.chi_rule(d)
     given = len(_core.chi_rule(d)[0]) if n is None else n
     return _core.gauss_chi(d, _more(given) if finer else given)
+
+
+def kinked_chi(d: float, n: int | None, *, alone: bool, finer: bool = False) -> _core.ChiPanels | None:
+    """Panels of χ_d for features with kinks, where they are needed and no number of nodes is asked for."""
+    if n is not None or d >= KINKED:
+        return None
+    panels = _core.ChiPanels(d, 0 if alone else BESIDE)
+    return _core.ChiPanels(d, _more(panels.panels)) if finer else panels
 
 
 def _more(n: int) -> int:

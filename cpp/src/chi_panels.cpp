@@ -1,0 +1,154 @@
+#include "mfcore/chi_panels.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "jacobi.hpp"
+#include "mfcore/errors.hpp"
+
+namespace mfcore {
+namespace {
+
+constexpr double kLongest = 3;  // of a piece in theta, s = kink cosh(theta)
+
+// Measured for knots with jumps of 10, see tests/python/test_kinks.py.
+Index enough(double d) {
+    if (d < 4) return 60;
+    if (d < 5) return 30;
+    if (d < 6) return 20;
+    return d < 7 ? 14 : 10;
+}
+
+// The error of a product of two kinked features is their densities times (h / kink)^{d+2} of panels of length
+// h near it, which the lengths balance; those far out, where there is no mass, are long.
+std::vector<double> edges(double d, Index panels) {
+    const double end = std::sqrt(d) + 8.3;
+    constexpr Index n = 4000;
+    std::vector<double> sums(n + 1, 0.0);
+    for (Index i = 0; i < n; ++i) {
+        const double s = std::max(end * (static_cast<double>(i) + 0.5) / n, 0.05);
+        sums[static_cast<std::size_t>(i) + 1] =
+            sums[static_cast<std::size_t>(i)] + std::exp(-(2 * std::log(s) + s * s / 2) / (d + 2));
+    }
+    std::vector<double> out{0.0};
+    Index i = 0;
+    for (Index p = 1; p < panels; ++p) {
+        const double sum = sums.back() * static_cast<double>(p) / static_cast<double>(panels);
+        while (sums[static_cast<std::size_t>(i) + 1] < sum) ++i;
+        const auto k = static_cast<std::size_t>(i);
+        out.push_back(end * (static_cast<double>(i) + (sum - sums[k]) / (sums[k + 1] - sums[k])) / n);
+    }
+    out.push_back(end);
+    return out;
+}
+
+}  // namespace
+
+ChiPanels::ChiPanels(double d, Index panels) : d_(d), legendre_(gauss_legendre(kPoints)) {
+    require(d >= 1 && std::isfinite(d), "d", "must be >= 1 and finite", d);
+    require(panels >= 0, "panels", "must be >= 0", panels);
+    const std::vector<double> ends = edges(d, panels > 0 ? panels : enough(d));
+    for (std::size_t p = 0; p + 1 < ends.size(); ++p) panels_.push_back(panel(ends[p], ends[p + 1]));
+    double mass = 0;
+    for (const double w : rule_.weights) mass += w;
+    for (double& w : rule_.weights) w /= mass;
+}
+
+double ChiPanels::log_density(double s) const {
+    return (d_ == 1 ? 0 : (d_ - 1) * std::log(s / std::sqrt(d_))) - (s * s - d_) / 2;
+}
+
+// Adds the nodes of the panel to the rule. Its law is that of fine Legendre nodes, which integrate products
+// of the polynomials with the density to rounding; the recurrence is Stieltjes's.
+ChiPanels::Panel ChiPanels::panel(double low, double high) {
+    Panel out{low, high, 0, {}, {}, {}};
+    const double mid = (low + high) / 2, half = (high - low) / 2;
+    const Rule fine = gauss_legendre(4 * kOrder);
+    const auto n = static_cast<Index>(fine.nodes.size());
+    const auto x = Eigen::Map<const Eigen::ArrayXd>(fine.nodes.data(), n);
+    Eigen::ArrayXd w = x.unaryExpr([&](double t) { return log_density(mid + half * t); });
+    const double largest = w.maxCoeff();
+    w = (w - largest).exp() * Eigen::Map<const Eigen::ArrayXd>(fine.weights.data(), n);
+    const double mass = w.sum();
+    out.log_mass = largest + std::log(mass);  // relative to 2 half
+    w /= mass;
+
+    Jacobi jacobi{Eigen::VectorXd::Zero(kOrder), Eigen::VectorXd::Ones(kOrder)};
+    Eigen::ArrayXd before = Eigen::ArrayXd::Zero(n), p = Eigen::ArrayXd::Ones(n);
+    double off = 0;
+    for (Index k = 0; k < kOrder; ++k) {
+        out.diagonal[static_cast<std::size_t>(k)] = jacobi.diagonal[k] = (w * x * p * p).sum();
+        Eigen::ArrayXd next = (x - jacobi.diagonal[k]) * p - off * before;
+        off = std::sqrt((w * next * next).sum());
+        out.off[static_cast<std::size_t>(k)] = off;
+        if (k + 1 < kOrder) jacobi.squares[k + 1] = off * off;
+        before = p;
+        p = next / off;
+    }
+    const Rule rule = gauss(jacobi);
+    std::array<double, kOrder> values;
+    for (std::size_t q = 0; q < kOrder; ++q) {
+        const double s = mid + half * rule.nodes[q];
+        polynomials(out, s, values);
+        for (std::size_t k = 0; k < kOrder; ++k) out.at_nodes[k][q] = values[k];
+        rule_.nodes.push_back(s);
+        rule_.weights.push_back(rule.weights[q] * std::exp(out.log_mass) * half);
+    }
+    return out;
+}
+
+void ChiPanels::polynomials(const Panel& panel, double s, std::array<double, kOrder>& p) const {
+    const double x = (2 * s - panel.low - panel.high) / (panel.high - panel.low);
+    p[0] = 1;
+    p[1] = (x - panel.diagonal[0]) / panel.off[0];
+    for (std::size_t k = 1; k + 1 < kOrder; ++k)
+        p[k + 1] = ((x - panel.diagonal[k]) * p[k] - panel.off[k - 1] * p[k - 1]) / panel.off[k];
+}
+
+// Twenty nodes see a kink from the distance of the panel's length as 1e-15: there the radius of the largest
+// ellipse without it is 5.8.
+bool ChiPanels::resolves(Index panel, double kink) const {
+    const Panel& p = panels_[static_cast<std::size_t>(panel)];
+    return !(kink > 0) || kink >= p.high || p.low - kink >= p.high - p.low;
+}
+
+Index ChiPanels::pieces(Index panel, double kink) const {
+    const Panel& p = panels_[static_cast<std::size_t>(panel)];
+    const double from = std::acosh(std::max(p.low / kink, 1.0)), to = std::acosh(p.high / kink);
+    return std::max<Index>(1, static_cast<Index>(std::ceil((to - from) / kLongest)));
+}
+
+// s = kink cosh(theta) turns powers of s^2 - kink^2, whole and half ones, into entire functions of theta.
+void ChiPanels::points(Index panel, double kink, Index piece, Index count, Points& out) const {
+    const Panel& p = panels_[static_cast<std::size_t>(panel)];
+    const double from = std::acosh(std::max(p.low / kink, 1.0)), to = std::acosh(p.high / kink);
+    const double width = (to - from) / static_cast<double>(count);
+    for (std::size_t i = 0; i < kPoints; ++i) {
+        const double theta = from + width * (static_cast<double>(piece) + (1 + legendre_.nodes[i]) / 2);
+        out.s[i] = kink * std::cosh(theta);
+        out.weights[i] = legendre_.weights[i] * width * kink * std::sinh(theta) / (p.high - p.low) *
+                         std::exp(log_density(out.s[i]) - p.log_mass);
+    }
+}
+
+void ChiPanels::add(Index panel, const Points& at, const Values& values, Projections& moments) const {
+    std::array<double, kOrder> p;
+    for (std::size_t i = 0; i < kPoints; ++i) {
+        polynomials(panels_[static_cast<std::size_t>(panel)], at.s[i], p);
+        for (std::size_t f = 0; f < kFunctions; ++f) {
+            const double value = at.weights[i] * values[f][i];
+            for (std::size_t k = 0; k < kOrder; ++k) moments[f][k] += value * p[k];
+        }
+    }
+}
+
+void ChiPanels::finish(Index panel, const Projections& moments, Projections& out) const {
+    const auto& at_nodes = panels_[static_cast<std::size_t>(panel)].at_nodes;
+    for (std::size_t f = 0; f < kFunctions; ++f) {
+        out[f].fill(0.0);
+        for (std::size_t k = 0; k < kOrder; ++k)
+            for (std::size_t q = 0; q < kOrder; ++q) out[f][q] += moments[f][k] * at_nodes[k][q];
+    }
+}
+
+}  // namespace mfcore
