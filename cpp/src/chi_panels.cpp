@@ -14,21 +14,29 @@ constexpr double kLongest = 3;  // of a piece in theta, s = kink cosh(theta)
 // Measured for knots with jumps of 10, see tests/python/test_kinks.py.
 Index enough(double d) {
     if (d < 4) return 60;
-    if (d < 5) return 30;
-    if (d < 6) return 20;
-    return d < 7 ? 14 : 10;
+    if (d < 5) return 34;
+    if (d < 6) return 24;
+    return d < 7 ? 18 : 14;
 }
 
 // The error of a product of two kinked features is their densities times (h / kink)^{d+2} of panels of length
-// h near it, which the lengths balance; those far out, where there is no mass, are long.
+// h near it, which the lengths balance. Far out, where little mass is, the density falls by e^-10 at most
+// within a panel: values of projections at a light node lose digits like the square root of that.
 std::vector<double> edges(double d, Index panels) {
-    const double end = std::sqrt(d) + 8.3;
+    const double end = std::sqrt(d) + 7.7, tail = std::sqrt(d) + 2;
     constexpr Index n = 4000;
-    std::vector<double> sums(n + 1, 0.0);
+    const auto middle = [&](Index i) { return end * (static_cast<double>(i) + 0.5) / n; };
+    const auto wanted = [d](double s) {
+        s = std::max(s, 0.05);
+        return std::exp(-(2 * std::log(s) + s * s / 2) / (d + 2));
+    };
+    double total = 0;
+    for (Index i = 0; i < n; ++i) total += wanted(middle(i)) * end / n;
+    const double scale = std::max(static_cast<double>(panels) - (end * end - tail * tail) / 20, 1.0) / total;
+    std::vector<double> sums(n + 1, 0.0);  // of panels up to here
     for (Index i = 0; i < n; ++i) {
-        const double s = std::max(end * (static_cast<double>(i) + 0.5) / n, 0.05);
-        sums[static_cast<std::size_t>(i) + 1] =
-            sums[static_cast<std::size_t>(i)] + std::exp(-(2 * std::log(s) + s * s / 2) / (d + 2));
+        const double s = middle(i), per_length = scale * wanted(s) + (s > tail ? s / 10 : 0);
+        sums[static_cast<std::size_t>(i) + 1] = sums[static_cast<std::size_t>(i)] + per_length * end / n;
     }
     std::vector<double> out{0.0};
     Index i = 0;

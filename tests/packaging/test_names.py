@@ -41,7 +41,7 @@ def test_a_scan_finds_types_in_namespaces_only():
     text = """
         namespace a { namespace b::c {
         enum class Kind { one, two };
-        template <class T, int N = sizeof(Some<T>)> struct Box final : Base<T> { struct In { char c = '{'; }; };
+        template <class T, int N = sizeof(X<T>)> struct Box final : Base<T> { struct In { char c = '{'; }; };
         struct Declared;  // struct Comment {};
         using Number = double;
         inline int f(struct Box<int, 1>& box) { struct Local {}; using Other = int; return 0; }
