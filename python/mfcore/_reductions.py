@@ -128,7 +128,7 @@ def _anisotropic(law: AnisotropicGaussians, limit: bool, n: int | None, kinked: 
     dims = tuple(math.inf if limit else dim for dim in sizes)
     if len(dims) == 1:
         return _one_radius(law.delta, radii[0], dims[0], n, kinked, finer)
-    s, w = tensor([chi(dim, n, alone=False) for dim in dims])
+    s, w = tensor([chi(dim, n, alone=False, kinked=kinked) for dim in dims])
     return _two_classes(law.delta, radii, dims, s, w, shares)
 
 
