@@ -16,7 +16,8 @@ Index enough(double d) {
     if (d < 4) return 60;
     if (d < 5) return 34;
     if (d < 6) return 24;
-    return d < 7 ? 18 : 14;
+    if (d < 7) return 18;
+    return d < 8 ? 14 : 10;
 }
 
 // The error of a product of two kinked features is their densities times (h / kink)^{d+2} of panels of length

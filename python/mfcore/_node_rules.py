@@ -15,7 +15,7 @@ from ._check import FloatArray
 SMOOTH_GRID = {1: 80, 2: 32, 3: 20, 4: 12}
 PLAIN_GRID = {1: 400, 2: 64, 3: 24}
 LOW = 20  # dimensions below which chi_rule is made of panels
-KINKED = 8  # dimensions below which features with kinks are projected in panels of |x| ...
+KINKED = 24  # dimensions below which features with kinks are projected in panels of |x| ...
 BESIDE = 4  # ... and how many panels, below LOW, beside an average over directions, whose nodes limit U
 NEGLIGIBLE = 1e-16  # nodes that together weigh less are left out
 

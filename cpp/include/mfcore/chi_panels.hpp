@@ -19,8 +19,8 @@ public:
     using Values = std::array<std::array<double, kPoints>, kFunctions>;
     using Projections = std::array<std::array<double, kOrder>, kFunctions>;
 
-    /// `panels` = 0: as many as 1e-12 in products of features and of their gradients needs for d >= 3. Below,
-    /// gradients are less smooth: 1e-9 for d = 2 and 1e-4 for d = 1.
+    /// `panels` = 0: as many as 1e-12 in products of features and of their gradients needs for 3 <= d <= 24.
+    /// Below, gradients are less smooth: 1e-9 for d = 2, and 1e-6 for d = 1.
     explicit ChiPanels(double d, Index panels = 0);
 
     Index panels() const { return static_cast<Index>(panels_.size()); }
