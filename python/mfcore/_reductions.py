@@ -77,7 +77,7 @@ def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
 def _nodes(model: Model, limit: bool, n: int | None, finer: bool = False) -> Nodes:
     law = model.data
     if isinstance(law, IsotropicGaussians):
-        return _isotropic(law, limit, n, _kinked(model), finer)
+        return _one_radius(law.delta, "r", math.inf if limit else law.d, n, _kinked(model), finer)
     if isinstance(law, AnisotropicGaussians):
         return _anisotropic(law, limit, n, _kinked(model), finer)
     if isinstance(law, MultiIndex):
@@ -104,11 +104,6 @@ def _kinked(model: Model) -> bool:
 
 def _short(model: Model) -> bool:
     return model.row is not None and model.row <= MAX_PLAIN_ROW
-
-
-def _isotropic(law: IsotropicGaussians, limit: bool, n: int | None, kinked: bool, finer: bool) -> Nodes:
-    d = math.inf if limit else law.d
-    return _one_radius(law.delta, "r", d, n, kinked, finer)
 
 
 def _one_radius(delta: float, name: str, d: float, n: int | None, kinked: bool, finer: bool) -> Nodes:
