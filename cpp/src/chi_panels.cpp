@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/simd_exp.hpp"
+#include "base/simd_log.hpp"
 #include "jacobi.hpp"
 #include "mfcore/errors.hpp"
 
 namespace mfcore {
 namespace {
 
-constexpr double kLongest = 3;  // of a piece in theta, s = kink cosh(theta)
+using Pack = simd::Vec<double>;
+
+constexpr double kNone = 1e-17;  // kinks so small in a panel that what is left is linear
+constexpr double kLongest = 3;   // of a piece in theta, s = kink cosh(theta)
 
 // Measured for knots with jumps of 10, see tests/python/test_kinks.py.
 Index enough(double d) {
@@ -70,7 +75,7 @@ double ChiPanels::log_density(double s) const {
 // Adds the nodes of the panel to the rule. Its law is that of fine Legendre nodes, which integrate products
 // of the polynomials with the density to rounding; the recurrence is Stieltjes's.
 ChiPanels::Panel ChiPanels::panel(double low, double high) {
-    Panel out{low, high, 0, {}, {}, {}};
+    Panel out{low, high, 0, {}, {}, {}, {}};
     const double mid = (low + high) / 2, half = (high - low) / 2;
     const Rule fine = gauss_legendre(4 * kOrder);
     const auto n = static_cast<Index>(fine.nodes.size());
@@ -90,63 +95,81 @@ ChiPanels::Panel ChiPanels::panel(double low, double high) {
         Eigen::ArrayXd next = (x - jacobi.diagonal[k]) * p - off * before;
         off = std::sqrt((w * next * next).sum());
         out.off[static_cast<std::size_t>(k)] = off;
+        out.inverse_off[static_cast<std::size_t>(k)] = 1 / off;
         if (k + 1 < kOrder) jacobi.squares[k + 1] = off * off;
         before = p;
         p = next / off;
     }
     const Rule rule = gauss(jacobi);
-    std::array<double, kOrder> values;
     for (std::size_t q = 0; q < kOrder; ++q) {
-        const double s = mid + half * rule.nodes[q];
-        polynomials(out, s, values);
-        for (std::size_t k = 0; k < kOrder; ++k) out.at_nodes[k][q] = values[k];
-        rule_.nodes.push_back(s);
+        double last = 0, value = 1;
+        for (std::size_t k = 0; k < kOrder; ++k) {
+            out.at_nodes[k][q] = value;
+            const double next =
+                (rule.nodes[q] - out.diagonal[k]) * value - (k > 0 ? out.off[k - 1] : 0) * last;
+            last = value;
+            value = next * out.inverse_off[k];
+        }
+        rule_.nodes.push_back(mid + half * rule.nodes[q]);
         rule_.weights.push_back(rule.weights[q] * std::exp(out.log_mass) * half);
     }
     return out;
-}
-
-void ChiPanels::polynomials(const Panel& panel, double s, std::array<double, kOrder>& p) const {
-    const double x = (2 * s - panel.low - panel.high) / (panel.high - panel.low);
-    p[0] = 1;
-    p[1] = (x - panel.diagonal[0]) / panel.off[0];
-    for (std::size_t k = 1; k + 1 < kOrder; ++k)
-        p[k + 1] = ((x - panel.diagonal[k]) * p[k] - panel.off[k - 1] * p[k - 1]) / panel.off[k];
 }
 
 // Twenty nodes see a kink from the distance of the panel's length as 1e-15: there the radius of the largest
 // ellipse without it is 5.8.
 bool ChiPanels::resolves(Index panel, double kink) const {
     const Panel& p = panels_[static_cast<std::size_t>(panel)];
-    return !(kink > 0) || kink >= p.high || p.low - kink >= p.high - p.low;
+    return !(kink > kNone * p.high) || kink >= p.high || p.low - kink >= p.high - p.low;
 }
 
-Index ChiPanels::pieces(Index panel, double kink) const {
+ChiPanels::Pieces ChiPanels::cut(Index panel, double kink) const {
     const Panel& p = panels_[static_cast<std::size_t>(panel)];
     const double from = std::acosh(std::max(p.low / kink, 1.0)), to = std::acosh(p.high / kink);
-    return std::max<Index>(1, static_cast<Index>(std::ceil((to - from) / kLongest)));
+    const double count = std::max(1.0, std::ceil((to - from) / kLongest));
+    return {from, (to - from) / count, static_cast<Index>(count)};
 }
 
 // s = kink cosh(theta) turns powers of s^2 - kink^2, whole and half ones, into entire functions of theta.
-void ChiPanels::points(Index panel, double kink, Index piece, Index count, Points& out) const {
+void ChiPanels::points(Index panel, double kink, double from, double width, Points& out) const {
     const Panel& p = panels_[static_cast<std::size_t>(panel)];
-    const double from = std::acosh(std::max(p.low / kink, 1.0)), to = std::acosh(p.high / kink);
-    const double width = (to - from) / static_cast<double>(count);
-    for (std::size_t i = 0; i < kPoints; ++i) {
-        const double theta = from + width * (static_cast<double>(piece) + (1 + legendre_.nodes[i]) / 2);
-        out.s[i] = kink * std::cosh(theta);
-        out.weights[i] = legendre_.weights[i] * width * kink * std::sinh(theta) / (p.high - p.low) *
-                         std::exp(log_density(out.s[i]) - p.log_mass);
+    const double scale = width * kink / (2 * (p.high - p.low));
+    const double constant = d_ / 2 - (d_ - 1) / 2 * std::log(d_) - p.log_mass;
+    for (Index i = 0; i < kPoints; i += simd::kLanes<double>) {
+        const Pack theta = from + width / 2 * (1 + simd::load(legendre_.nodes.data() + i));
+        const Pack e = simd::exp<double>(theta), inverse = 1 / e;
+        const Pack s = kink / 2 * (e + inverse);
+        const Pack log_density = (d_ - 1) * simd::log_positive<double>(s) - s * s / 2 + constant;
+        simd::store(out.s.data() + i, s);
+        simd::store(out.weights.data() + i, simd::load(legendre_.weights.data() + i) * scale * (e - inverse) *
+                                                simd::exp<double>(log_density));
     }
 }
 
+// Moments of the functions with p_k, whose recurrence runs over all points together.
 void ChiPanels::add(Index panel, const Points& at, const Values& values, Projections& moments) const {
-    std::array<double, kOrder> p;
-    for (std::size_t i = 0; i < kPoints; ++i) {
-        polynomials(panels_[static_cast<std::size_t>(panel)], at.s[i], p);
+    constexpr Index kLanes = simd::kLanes<double>, kPacks = kPoints / kLanes;
+    const Panel& panel_here = panels_[static_cast<std::size_t>(panel)];
+    const double mid = panel_here.low + panel_here.high, inverse = 1 / (panel_here.high - panel_here.low);
+    Pack x[kPacks], before[kPacks] = {}, p[kPacks], weighted[kFunctions][kPacks];
+    for (Index i = 0; i < kPacks; ++i) {
+        x[i] = (2 * simd::load(at.s.data() + i * kLanes) - mid) * inverse;
+        p[i] = simd::fill(1.0);
+        for (std::size_t f = 0; f < kFunctions; ++f)
+            weighted[f][i] =
+                simd::load(at.weights.data() + i * kLanes) * simd::load(values[f].data() + i * kLanes);
+    }
+    for (std::size_t k = 0; k < kOrder; ++k) {
         for (std::size_t f = 0; f < kFunctions; ++f) {
-            const double value = at.weights[i] * values[f][i];
-            for (std::size_t k = 0; k < kOrder; ++k) moments[f][k] += value * p[k];
+            Pack sum{};
+            for (Index i = 0; i < kPacks; ++i) sum += weighted[f][i] * p[i];
+            moments[f][k] += simd::sum<double>(sum);
+        }
+        const double off = k > 0 ? panel_here.off[k - 1] : 0, diagonal = panel_here.diagonal[k];
+        for (Index i = 0; i < kPacks; ++i) {
+            const Pack next = ((x[i] - diagonal) * p[i] - off * before[i]) * panel_here.inverse_off[k];
+            before[i] = p[i];
+            p[i] = next;
         }
     }
 }

@@ -152,10 +152,9 @@ void ReducedFeatures::project(const Point& p, Index first, Index count, Chunk& o
                 const std::size_t n = values[0].size();
                 for (std::size_t i = 0; i < n; ++i) tau[i] = kink / x[i];
                 const DirectionTable& tails = smoothers_[0].tails();
-                tails.excess(static_cast<Index>(n), tau.data(), values[0].data());
                 tails.evaluate(static_cast<Index>(n), tau.data(), values[1].data(), values[2].data());
                 for (std::size_t i = 0; i < n; ++i) {
-                    values[0][i] *= r * x[i];
+                    values[0][i] = r * x[i] * (values[2][i] - tau[i] * values[1][i]);
                     if (gap < 0) values[1][i] = -values[1][i];
                     values[2][i] *= x[i];
                 }

@@ -55,6 +55,7 @@ class Features(_core.ReducedFeatures):
     ) -> None:
         chi = None if panels is None else _core.ChiPanels(dims[0], panels)
         super().__init__(activation._core, has_a=has_a, has_b=has_b, dims=list(dims), nodes=rows, panels=chi)
+        self.rows = rows
         self._arguments = activation, has_a, has_b, dims, rows, panels
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -109,7 +110,7 @@ def _short(model: Model) -> bool:
 def _one_radius(delta: float, name: str, d: float, n: int | None, kinked: bool, finer: bool) -> Nodes:
     panels = kinked_chi(d, n, alone=True, finer=finer) if kinked else None
     if panels is None:
-        s, w = tensor([chi(d, n, alone=True)])
+        s, w = tensor([chi(d, n, alone=True, kinked=kinked)])
         return _two_classes(delta, (name,), (d,), s, w, (1.0,))
     s, w = panels.rule
     return replace(_two_classes(delta, (name,), (d,), s[:, None], w, (1.0,)), panels=panels.panels)

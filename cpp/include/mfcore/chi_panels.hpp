@@ -19,7 +19,7 @@ public:
     using Values = std::array<std::array<double, kPoints>, kFunctions>;
     using Projections = std::array<std::array<double, kOrder>, kFunctions>;
 
-    /// `panels` = 0: as many as 1e-12 in products of features and of their gradients needs for 3 <= d <= 24.
+    /// `panels` = 0: as many as 1e-12 in products of features and of their gradients needs for 3 <= d <= 20.
     /// Below, gradients are less smooth: 1e-9 for d = 2, and 1e-6 for d = 1.
     explicit ChiPanels(double d, Index panels = 0);
 
@@ -35,10 +35,10 @@ public:
     template <class Function>
     void project(Index panel, double kink, Function&& f, Projections& out) const {
         Projections moments{};
-        const Index count = pieces(panel, kink);
-        for (Index piece = 0; piece < count; ++piece) {
+        const Pieces pieces = cut(panel, kink);
+        for (Index piece = 0; piece < pieces.count; ++piece) {
             Points at;
-            points(panel, kink, piece, count, at);
+            points(panel, kink, pieces.from + static_cast<double>(piece) * pieces.width, pieces.width, at);
             Values values;
             f(at.s, values);
             add(panel, at, values, moments);
@@ -49,17 +49,20 @@ public:
 private:
     struct Panel {
         double low, high, log_mass;
-        std::array<double, kOrder> diagonal, off;                 // recurrence of p_k in x = (s - mid)/half
+        std::array<double, kOrder> diagonal, off, inverse_off;    // recurrence of p_k in x = (s - mid)/half
         std::array<std::array<double, kOrder>, kOrder> at_nodes;  // p_k(x_q), [k][q]
+    };
+    struct Pieces {  // of theta, s = kink cosh(theta)
+        double from, width;
+        Index count;
     };
     struct Points {
         std::array<double, kPoints> s, weights;  // probabilities within the panel
     };
     double log_density(double s) const;  // up to a constant
     Panel panel(double low, double high);
-    void polynomials(const Panel& panel, double s, std::array<double, kOrder>& p) const;
-    Index pieces(Index panel, double kink) const;
-    void points(Index panel, double kink, Index piece, Index count, Points& out) const;
+    Pieces cut(Index panel, double kink) const;
+    void points(Index panel, double kink, double from, double width, Points& out) const;
     void add(Index panel, const Points& at, const Values& values, Projections& moments) const;
     void finish(Index panel, const Projections& moments, Projections& out) const;
 
