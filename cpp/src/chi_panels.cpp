@@ -13,8 +13,8 @@ namespace {
 
 using Pack = simd::Vec<double>;
 
-constexpr double kNone = 1e-17;  // kinks so small in a panel that what is left is linear
-constexpr double kLongest = 3;   // of a piece in theta, s = kink cosh(theta)
+constexpr double kNone = 1e-17;    // kinks so small in a panel that what is left is linear
+constexpr double kLongest = 1.25;  // of a piece in theta, s = kink cosh(theta): powers up to s^40 are smooth
 
 // Measured for knots with jumps of 10, see tests/python/test_kinks.py.
 Index enough(double d) {
