@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "arrays.hpp"
+#include "mfcore/chi_panels.hpp"
 #include "mfcore/compress.hpp"
 #include "mfcore/quadrature.hpp"
 #include "mfcore/smoothing.hpp"
@@ -89,13 +90,19 @@ void bind_reduction(py::module_& m) {
             },
             "m"_a, "R"_a, "Second derivatives of S: mm, mR, RR.");
 
+    py::class_<ChiPanels, std::shared_ptr<ChiPanels>>(m, "ChiPanels")
+        .def(py::init<double, Index>(), "d"_a, "panels"_a = 0)
+        .def_property_readonly("panels", &ChiPanels::panels)
+        .def_property_readonly(
+            "rule", [](const ChiPanels& panels) { return pair(panels.rule()); }, "Nodes and weights.");
+
     py::class_<ReducedFeatures, std::shared_ptr<ReducedFeatures>>(m, "ReducedFeatures")
         .def(py::init([](const Activation& activation, bool has_a, bool has_b, std::vector<double> dims,
-                         const In& nodes) {
+                         const In& nodes, std::shared_ptr<const ChiPanels> panels) {
                  return std::make_shared<ReducedFeatures>(activation, has_a, has_b, std::move(dims),
-                                                          matrix(nodes, "nodes"));
+                                                          matrix(nodes, "nodes"), std::move(panels));
              }),
-             "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a)
+             "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a, "panels"_a = nullptr)
         .def_property_readonly("coordinates", &ReducedFeatures::coordinates)
         .def_property_readonly("size", &ReducedFeatures::size)
         .def_property_readonly("nanoseconds", &ReducedFeatures::nanoseconds)

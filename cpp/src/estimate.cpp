@@ -64,7 +64,8 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
                [&](Index, Index begin, Index end) { pairs.moments().finish(begin, end, used_blocks, done); });
 
     const double* a = tiles.a(0);
-    const auto put = [&](double* mean, double* error, Index at, const Moments& m, Index from, double factor) {
+    const auto put = [&](double* mean, double* error, Index at, const BlockMoments& m, Index from,
+                         double factor) {
         mean[at] = factor * m.mean(from);
         if (error) error[at] = std::abs(factor) * m.error(from);
     };

@@ -147,9 +147,23 @@ class Smoother:
     def evaluate(self, m: _Array, R: _Array) -> tuple[_Array, _Array, _Array]: ...
     def curvature(self, m: _Array, R: _Array) -> tuple[_Array, _Array, _Array]: ...
 
+class ChiPanels:
+    def __init__(self, d: float, panels: int = ...) -> None: ...
+    @property
+    def panels(self) -> int: ...
+    @property
+    def rule(self) -> tuple[_Array, _Array]: ...
+
 class ReducedFeatures:
     def __init__(
-        self, activation: Activation, *, has_a: bool, has_b: bool, dims: list[float], nodes: _Array
+        self,
+        activation: Activation,
+        *,
+        has_a: bool,
+        has_b: bool,
+        dims: list[float],
+        nodes: _Array,
+        panels: ChiPanels | None = ...,
     ) -> None: ...
     @property
     def coordinates(self) -> int: ...

@@ -52,7 +52,8 @@ class ReducedModel:
         initial: The law ρ₀ of z: has ``sample(n, rng)``, shape (n, k), and ``quadrature(n)``, points and
             weights, such as `ReducedInit`. None if there is none in these coordinates.
         d: Dimension of the inputs, where it means something.
-        node_error: Measured error of V from summing over nodes, relative to the features; None if unknown.
+        node_error: Measured error of V from summing over nodes, and of U where more nodes show it, relative
+            to the features; None if unknown.
 
     Examples:
         One coordinate z and one node with target 1, Φ(z) = z²:
@@ -196,6 +197,12 @@ class ReducedModel:
 
 def reduce(model: Model, *, limit: bool = False, nodes: int | None = None) -> ReducedModel:
     """The model in the coordinates that its symmetry leaves; the same as ``model.reduce()``.
+
+    Sums over nodes are averages over the data to 1e-12 where features are smooth. In one radius kinks of a
+    piecewise linear σ are integrated exactly: V, U, Ψ, ∇Ψ and the risk are as accurate from d = 3 on, ∇Ψ to
+    1e-9 at d = 2 and to 1e-6 at d = 1. Beside directions V is as accurate, U and ∇Ψ lose 4e-4 (one dimension
+    across, r = 0.2) to 1e-6 (seven). Two radii of one size are as accurate from d = 38 on, and lose 1e-3 in
+    ∇Ψ where r₂ is far smaller than an r₁ of three dimensions.
 
     Args:
         model: With a law that has a symmetry, or with at most three parameters per neuron.

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "dynamics/flow_vectors.hpp"
-#include "dynamics/labels.hpp"
+#include "dynamics/label_masses.hpp"
 #include "dynamics/noisy_steps.hpp"
 #include "mfcore/errors.hpp"
 
@@ -284,7 +284,7 @@ private:
     FokkerPlanckParams params_;
     mutable NoisySteps steps_;  // its scratch
     const GridPotential& grid_;
-    Labels labels_;
+    LabelMasses labels_;
     std::vector<Index> watched_;  // cells at the walls
     // The main sequence is at now_; ahead_ follows, if known, and side_ is between them, at shown_.
     State now_, ahead_, rival_, side_;
