@@ -17,6 +17,8 @@ from .init import Points, Radial, Sphere
 if TYPE_CHECKING:
     from .model import Model
 
+MOST_NODES = 10_000  # of a Gauss rule, which takes a time like the square of their number
+
 
 class ReducedInit:
     """The initial law of reduced coordinates, such as ``model.reduce().initial``: independent blocks.
@@ -55,7 +57,8 @@ class ReducedInit:
         self, n: int, rng: int | np.random.SeedSequence | np.random.Generator | None = None
     ) -> FloatArray:
         """Draw n independent points, shape (n, k)."""
-        n = _check.integer(n, "n", at_least=1)
+        n = _check.count(n, "n")
+        _check.memory(16.0 * n * len(self.support()), "n", n)
         generator = np.random.default_rng(rng)
         return np.concatenate([block.sample(n, generator) for block in self._blocks], axis=1)
 
@@ -64,7 +67,9 @@ class ReducedInit:
 
         Coordinates that are known have one node.
         """
-        n = _check.integer(n, "n", at_least=1)
+        n = _check.integer(n, "n", at_least=1, at_most=MOST_NODES)
+        varying = [low < high for low, high in self.support()]
+        _check.memory(16.0 * float(n) ** sum(varying) * len(varying), "n", n)
         points, weights = np.empty((1, 0)), np.ones(1)
         for block in self._blocks:
             nodes, w = block.quadrature(n)

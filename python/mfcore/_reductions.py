@@ -13,7 +13,7 @@ from ._blocks import SpherePoint
 from ._check import FloatArray
 from ._node_rules import PLAIN_GRID, SMOOTH_GRID, chi, count, pruned, tensor
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
-from ._reduced_init import reduced_init
+from ._reduced_init import MOST_NODES, reduced_init
 from .activations import Activation
 from .data import AnisotropicGaussians, IsotropicGaussians, Linear, MultiIndex
 from .data._links import hermite_table
@@ -60,7 +60,7 @@ def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
             "network must have sphere=False to be reduced, got sphere=True: |w| = 1 would tie the reduced "
             "coordinates to each other"
         )
-    n = None if nodes is None else _check.integer(nodes, "nodes", at_least=1)
+    n = None if nodes is None else _check.integer(nodes, "nodes", at_least=1, at_most=MOST_NODES)
     found = _nodes(model, limit, n)
     reduced = _assemble(model, found)
     return replace(reduced, node_error=_node_error(model, limit, n, reduced))

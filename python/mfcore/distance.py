@@ -63,7 +63,10 @@ def distance(
     if first.points.shape[1] == 1:
         total = _on_a_line(first, second, power)
     elif method == "sliced":
-        total = _sliced(first, second, power, _check.count(directions, "directions"), rng)
+        number = _check.count(directions, "directions")
+        longer = max(first.points.shape[1], len(first.points), len(second.points))
+        _check.memory(32.0 * number * longer, "directions", number)
+        total = _sliced(first, second, power, number, rng)
     else:
         total = _transport(first, second, power)
     return float(max(total, 0.0) ** (1 / power))

@@ -16,9 +16,12 @@ from ._rng import RNG, number_of, seed_of
 from ._run import Observers, Plan, Run
 from ._rungs.rung import Method
 from .expectation import Expectation
+from .measure import Cloud, Density
 from .model import Model
 from .reduce import ReducedModel
-from .trajectory import Trajectory, from_plain, read_archive, unpack
+from .trajectory import Measure, Trajectory, from_plain, read_archive, unpack
+
+_RECORD_BYTES = 1000  # of a save point, with the standard observables
 
 
 def solve(
@@ -84,7 +87,11 @@ def solve(
     _check.boolean(progress, "progress")
     if checkpoint is not None:
         _files.writable(checkpoint, "checkpoint")
-    run = Run(model, method, plan, observers, number, method.start(model, seed_of(number), count), count)
+    rung = method.start(model, seed_of(number), count)
+    if plan.kept:
+        kept = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
+        _check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", kept)
+    run = Run(model, method, plan, observers, number, rung, count)
     return run.go(checkpoint, max_seconds, progress)
 
 
@@ -148,6 +155,7 @@ def log_times(first: float, last: float, count: int) -> FloatArray:
     start = _check.number(first, "first", above=0)
     stop = _check.number(last, "last", above=start)
     n = _check.integer(count, "count", at_least=2)
+    _check.memory(16.0 * n, "count", n)
     times = np.geomspace(start, stop, n)
     times[0], times[-1] = start, stop
     return times
@@ -159,6 +167,7 @@ def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
         save_at = 51
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
         count = _check.integer(save_at, "save_at", at_least=0)
+        _check.memory(float(_RECORD_BYTES) * count, "save_at", count)
         times = np.linspace(0.0, end, count) if count != 1 else np.array([end])
     else:
         times = _check.times(save_at, "save_at", end, empty=True)
@@ -180,6 +189,13 @@ def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
             times[near] = t
         kept = frozenset(wanted.tolist())
     return Plan(end, times, kept, risk)
+
+
+def _bytes_of(measure: Measure) -> int:
+    """What a measure that is kept takes."""
+    if isinstance(measure, Cloud):
+        return measure.points.nbytes + measure.weights.nbytes
+    return measure.mass.nbytes if isinstance(measure, Density) else measure.nbytes
 
 
 def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:

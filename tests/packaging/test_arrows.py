@@ -24,6 +24,7 @@ PYTHON = [
     "_cpu",
     "_loader",
     "_core",
+    "_memory",
     "_check _build",
     "_files",
     "_registry _rng activations conventions _fibres",

@@ -41,6 +41,7 @@ class CheckedLink:
 def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
     """A callable as it is; coefficients as a dict of tuples, checked against P and the kind of inputs."""
     if callable(link):
+        _check.memory(32.0 * p, "directions", p)
         CheckedLink(link)(np.linspace(0.25, 0.75, 2 * p).reshape(2, p))
         return link  # type: ignore[no-any-return]
     if isinstance(link, Mapping):

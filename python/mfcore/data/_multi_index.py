@@ -139,6 +139,7 @@ class MultiIndex(DataLaw):
     def _parts(self) -> list[GaussianPart] | None:
         if self.inputs != "gaussian" or math.isinf(self.d) or self._hermite is None:
             return None
+        _check.memory(8.0 * self.P * self.d, "directions", self.P)
         rows = np.eye(self.P, int(self.d)) if self._rows is None else self._rows
         return [GaussianPart(1.0, lambda w: w, HermiteLabel(rows, self._hermite), self.noise)]
 
