@@ -90,6 +90,25 @@ def compact(reduced: ReducedModel, box: Box, *, wide: bool = False) -> Compact:
     return Compact(found, reduced, rows, error)
 
 
+def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
+    """The same with `count` nodes at random: for sizes of features, not for their values."""
+    plain: Any = reduced.features
+    owner = getattr(plain.function, "__self__", None)
+    if len(reduced.weights) <= count or not isinstance(owner, Features):
+        return reduced
+    rng = np.random.default_rng(0)
+    nodes = rng.choice(len(reduced.weights), count, p=reduced.weights / reduced.weights.sum())
+    activation, has_a, has_b, dims, given = owner._arguments
+    fewer = Features(activation, has_a, has_b, dims, given[nodes])
+    return dataclasses.replace(
+        reduced,
+        weights=np.full(count, 1 / count),
+        targets=reduced.targets[nodes],
+        features=fewer.features,
+        gradients=fewer.gradients,
+    )
+
+
 def _made(reduced: ReducedModel, rows: FloatArray) -> ReducedModel:
     """The model of the span of orthonormal rows."""
     values, slopes = _picked(reduced, rows)

@@ -28,6 +28,7 @@ MOST_ROUNDS = 60
 GOAL = 2e-13  # of the two relative errors, by which rounding is far
 DEEP = 45.0  # logs below the top at which a density does not matter
 STEEP = 14.0  # logs by which a density may change in a panel
+MOST_LOG = 50.0  # above the top that the finer rule has seen
 ROOM = 0.25  # of the box that is added at an end of it, for the tails
 PROBES = 65  # of a panel, between its nodes
 SMALL = 0.1  # of the largest error: not worth halving yet
@@ -143,7 +144,7 @@ class _Errors:
         top = exponents[0].max()
         sums: list[list[tuple[FloatArray, FloatArray]]] = []
         for where, exponent, n in zip((fine, rough), exponents, (NODES, ROUGH_NODES), strict=True):
-            g = np.exp(np.minimum(exponent - top, 700.0))
+            g = np.exp(np.minimum(exponent - top, MOST_LOG))
             sums.append(_panel_sums(g, where.features.values - found.mean, axes, n))
         total = sums[0][0][0].sum()
         ones, means = [], []
