@@ -57,7 +57,9 @@ def test_radii_have_the_law_of_a_gaussian_in_full_dimension(d):
     assert mass @ r**2 == pytest.approx(d / 4, rel=1e-5)
     assert max(mass[0] * (law.measure.edges[0][0] > 0), mass[-1]) < 1e-12
     half_moment = d / 2 * math.log(0.5) + special.gammaln(d / 2) - math.log(2)  # log ∫ r^{d−1} e^{−2r²} dr
-    assert law.free_energy == pytest.approx(-0.5 * half_moment, rel=1e-5, abs=1e-5)
+    exact = -0.5 * half_moment
+    assert abs(law.free_energy - exact) <= law.error <= 1e-10 * max(1, abs(exact))
+    assert law.dual <= exact
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -68,9 +70,10 @@ def test_linear_regression_has_its_gaussian_law_in_every_number_of_coordinates(k
     np.testing.assert_allclose(cloud.weights @ cloud.points, mean, atol=1e-8)
     centred = cloud.points - mean
     np.testing.assert_allclose((centred.T * cloud.weights) @ centred, 0.4 * np.eye(k), atol=1e-6)
-    assert law.risk == pytest.approx(risk, abs=1e-8)
+    assert abs(law.risk - risk) <= law.risk_error < [1e-12, 1e-10, 1e-8][k - 1]
     want = risk / 2 + 0.25 * mean @ mean - 0.2 * k / 2 * math.log(2 * math.pi * 0.4)
-    assert law.free_energy == pytest.approx(want, abs=1e-6)
+    assert abs(law.free_energy - want) <= law.error < [1e-12, 1e-10, 1e-8][k - 1]
+    assert law.dual <= want
 
 
 @pytest.mark.parametrize("model", [isotropic(), isotropic(320, 0.2, temperature=1e-5), regression(1)[0]])
@@ -90,9 +93,10 @@ def test_the_law_is_the_fixed_point_and_its_energy_is_certified(model):
     # Newton ends at a gap of 1e-20: masses to the root of it over the temperature.
     np.testing.assert_allclose(rho.mass, want, atol=1e-7 * want.max() / min(1, reduced.temperature**0.5))
     assert 0 <= law.gap <= 1e-18
-    assert law.free_energy == pytest.approx(mf.free_energy(model, rho), rel=1e-12, abs=1e-13)
-    assert law.risk == pytest.approx(mf.risk(reduced, rho), rel=1e-10)
-    assert law.free_energy - law.dual == pytest.approx(law.gap, abs=1e-14)
+    # The measure's own numbers have the error of 2000 cells: 2e-6 measured.
+    assert law.free_energy == pytest.approx(mf.free_energy(model, rho), abs=1e-5)
+    assert law.risk == pytest.approx(mf.risk(reduced, rho), abs=1e-5)
+    assert law.free_energy - law.dual == pytest.approx(law.gap + law.error, abs=1e-15)
 
 
 @settings(max_examples=15, deadline=None)
@@ -105,7 +109,8 @@ def test_every_other_density_has_more_free_energy_by_exactly_its_divergence(seed
     other = mf.Density(law.measure.edges, mass / mass.sum())
     here, there = (model.features(m.as_cloud().points).T @ m.mass for m in (law.measure, other))
     want = 0.2 * mf.kl(other, law.measure) + 0.5 * model.weights @ (here - there) ** 2  # eq. (9.4)
-    assert mf.free_energy(model, other) - law.free_energy == pytest.approx(want, rel=1e-9, abs=1e-12)
+    gained = mf.free_energy(model, other) - mf.free_energy(model, law.measure)
+    assert gained == pytest.approx(want, rel=1e-9, abs=1e-12)
 
 
 def test_a_path_of_temperatures_is_the_single_laws_and_leads_to_the_optimum():

@@ -11,6 +11,7 @@ from .._cells import log_volumes
 from .._check import FloatArray
 from ..reduce import ReducedModel
 from .boxes import Box
+from .compact import Compact, compact, thinned
 from .newton import newton, places
 
 SEARCH = {
@@ -19,7 +20,7 @@ SEARCH = {
     3: 20,
 }  # cells per coordinate of the grids that search, by the number of coordinates
 FEWEST = 10
-MOST_FEATURES = 1 << 22  # cells times nodes
+MANY = 256  # nodes that are worth replacing by fewer while searching
 EMPTY = 1e-12  # mass of an outer cell that may as well be beyond
 TAIL = 1e-15  # mass beyond a side that is left out
 FIRST = 10.0  # where to begin without decay
@@ -55,11 +56,18 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
         for (low, high), radius in zip(_first_box(reduced), reduced.nonnegative, strict=True)
     ]
     k = len(sides)
-    allowed = int((MOST_FEATURES // len(reduced.weights)) ** (1 / k))
-    cells = [min(SEARCH.get(k, FEWEST), max(FEWEST, allowed))] * k
+    cells = [SEARCH.get(k, FEWEST)] * k
+    small, covered = Compact(reduced, reduced), [(s.low, s.high) for s in sides]
+    if len(reduced.weights) > MANY:
+        small = compact(reduced, covered)
     for _ in range(MOST_ROUNDS):
         edges = [side.edges(n) for side, n in zip(sides, cells, strict=True)]
-        f, mass = _solve(reduced, edges, f, fixed)
+        if small.rows is not None and not _inside(sides, covered):
+            covered = [(2 * s.low - s.high if s.low < 0 else s.low, 2 * s.high - s.low) for s in sides]
+            small = compact(reduced, covered)
+        start = None if f is None else small.restricted(f)
+        f, mass = _solve(small.model, edges, start, fixed)
+        f = small.function(f)
         mass = mass.reshape(cells)
         marginals = [mass.sum(axis=tuple(i for i in range(k) if i != c)) for c in range(k)]
         changes = [
@@ -76,6 +84,11 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
             )
     assert f is not None
     return [(s.low, s.high) for s in sides], f
+
+
+def _inside(sides: list[_Side], box: Box) -> bool:
+    pairs = zip(sides, box, strict=True)
+    return all(low <= side.low and side.high <= high for side, (low, high) in pairs)
 
 
 @dataclass
@@ -144,6 +157,7 @@ def _first_box(reduced: ReducedModel) -> Box:
     probes = np.random.default_rng(0).uniform(-1, 1, (PROBES, k))
     probes = np.concatenate([probes, np.eye(k), -np.eye(k)])
     probes = np.where(reduced.nonnegative, np.abs(probes), probes)
+    few = thinned(reduced, MANY)
     out: Box = []
     for c, radius in enumerate(reduced.nonnegative):
         end = FIRST
@@ -155,7 +169,7 @@ def _first_box(reduced: ReducedModel) -> Box:
                     f"{reduced.ridge:g}, got {reduced.temperature:g}"
                 )
             end = unit * (math.sqrt(reduced.volume[c] + 1) + 10)
-            reach = [j for j in range(SCALES) if _pulls(reduced, probes, end * 2.0**j, size)]
+            reach = [j for j in range(SCALES) if _pulls(few, probes, end * 2.0**j, size)]
             if reach and reach[-1] < SCALES - 1:
                 end *= 2.0 ** (reach[-1] + 1)
         out.append((0.0 if radius else -end, end))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from .._check import FloatArray
 from .._tables import Table
@@ -15,7 +16,8 @@ from ..reduce import ReducedModel
 
 TOLERANCE = 1e-12  # of √p_q Φ_q, relative to the largest
 SAMPLE = 1024  # points that W is made from
-CHUNK = 1 << 22  # numbers held at a time
+MANY = 128  # nodes beyond which `Table.compress`, which finds the smallest rank, is too dear
+CHUNK = 1 << 21  # numbers held at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,10 @@ def span(reduced: ReducedModel, points: FloatArray) -> Span:
 def _rows(reduced: ReducedModel, points: FloatArray, scale: FloatArray) -> FloatArray | None:
     """Orthonormal rows that span the features at a sample of the points; None if it takes all nodes."""
     sample = points[:: max(1, len(points) // SAMPLE)]
+    if len(scale) > MANY:
+        _, size, right = scipy.linalg.svd(reduced.features(sample) * scale, full_matrices=False)
+        rank = max(1, int((size > 0.1 * TOLERANCE * size[0]).sum()))
+        return None if rank == len(scale) else np.ascontiguousarray(right[:rank])
     table = Table((sample[:, 0],), reduced.features(sample), reduced.weights)
     coefficients = table.compress(0.1 * TOLERANCE).coefficients * scale
     if len(coefficients) == len(scale):

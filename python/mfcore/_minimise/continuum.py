@@ -1,0 +1,245 @@
+"""The dual of the free energy as an integral over the continuum, with the error of the integral.
+
+D(f) has the integral Z(f) = ∫v e^{−βΨ_λ(z; f)}dz. Every coordinate has panels, and each of them two rules of Gauss
+and Legendre: what they differ by, panel after panel, is the error, and panels where it matters are halved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _core
+from .._cells import log_factor
+from .._check import FloatArray
+from ..reduce import ReducedModel
+from .boxes import Box
+from .newton import Places, Solution, newton
+from .search import decay
+from .span import Span
+
+ROUGH_NODES, NODES = 10, 16  # of a panel's two rules
+FIRST = {1: 24, 2: 3}  # panels per coordinate to begin with, by the number of coordinates
+FEWEST = 2
+MOST_NUMBERS = {1: 1 << 24}  # points times features
+MOST_NUMBERS_MORE = 1 << 25
+MOST_ROUNDS = 60
+GOAL = 2e-13  # of the two relative errors, by which rounding is far
+DEEP = 45.0  # logs below the top at which a density does not matter
+STEEP = 14.0  # logs by which a density may change in a panel
+MOST_LOG = 50.0  # above the top that the finer rule has seen
+ROOM = 0.25  # of the box that is added at an end of it, for the tails
+PROBES = 65  # of a panel, between its nodes
+SMALL = 0.1  # of the largest error: not worth halving yet
+
+
+@dataclass(frozen=True, eq=False)
+class Continuum:
+    """The maximiser of D, or a point given, and how far the integrals may be off.
+
+    Args:
+        found: Masses of the nodes, the dual point h, the moments ∫F dρ_h, D(h).
+        where: The nodes.
+        integral: Error of log Z.
+        moments: Error of ∫F dρ_h.
+        outside: Mass near the end of the nodes, where there is an end.
+    """
+
+    found: Solution
+    where: Places
+    integral: float
+    moments: float
+    outside: float
+
+    @property
+    def risk(self) -> float:
+        """|∫F dρ − t|² and what cannot be reached."""
+        t = self.where.features
+        return float(np.square(self.found.mean - t.target).sum()) + t.unreached
+
+    @property
+    def spread(self) -> float:
+        """(∫|F − ∫F dρ|²dρ)^½."""
+        deviation = np.square(self.where.features.values - self.found.mean).sum(axis=1)
+        return float(np.sqrt(self.found.mass @ deviation))
+
+
+def continuum(
+    reduced: ReducedModel, box: Box, f: FloatArray, tolerance: float, *, fixed: bool = False, ends: bool = False
+) -> Continuum:
+    """The stationary law by quadrature, the search for it starting at `f`.
+
+    Args:
+        reduced: A model with few nodes.
+        box: Where the mass is.
+        f: Where Newton starts, or, if `fixed`, the argument of D.
+        tolerance: Gap at which Newton stops.
+        fixed: Integrate for `f` alone.
+        ends: Whether space ends where the box does.
+    """
+    k = len(box)
+    sides = box if ends else [_wider(*side, radius) for side, radius in zip(box, reduced.nonnegative, strict=True)]
+    axes = [np.linspace(low, high, FIRST.get(k, FEWEST) + 1) for low, high in sides]
+    most = MOST_NUMBERS.get(k, MOST_NUMBERS_MORE) // (len(reduced.weights) + 8)
+    h = np.sqrt(reduced.weights) * f
+    for _ in range(MOST_ROUNDS):
+        where = _nodes(reduced, axes, NODES)
+        if fixed:
+            mass, log_z = where.law(h)
+            found = Solution(mass, h, mass @ where.features.values, where.dual(h, log_z), 0)
+        else:
+            found = newton(where, h, tolerance)
+            h = found.h
+        errors = _Errors.of(where, _nodes(reduced, axes, ROUGH_NODES), found, axes)
+        steep = [_steep(where, found, axes, c) for c in range(k)]
+        halved = [_halved(*pair) for pair in zip(axes, errors.wrong(where, found, steep), strict=True)]
+        more = any(len(new) > len(old) for new, old in zip(halved, axes, strict=True))
+        if not more or np.prod([float(NODES * (len(e) - 1)) for e in halved]) > most:
+            break
+        axes = halved
+    outside = 0.0 if ends else _outside(where, found, box)
+    return Continuum(found, where, errors.integral, errors.moments, outside)
+
+
+def _wider(low: float, high: float, radius: bool) -> tuple[float, float]:
+    room = ROOM * (high - low)
+    return (max(low - room, 0.0) if radius else low - room), high + room
+
+
+def _nodes(reduced: ReducedModel, axes: list[FloatArray], n: int) -> Places:
+    """Tensor nodes of all panels, features at them not compressed: two rules share the space."""
+    x, w = _core.gauss_legendre(n)
+    sides, logs = [], np.zeros(())
+    for edges in axes:
+        half = 0.5 * np.diff(edges)[:, None]
+        sides.append((0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel())
+        logs = np.add.outer(logs, np.log(half * w * (2 / w.sum())).ravel())
+    points = np.stack([m.ravel() for m in np.meshgrid(*sides, indexing="ij")], axis=1)
+    root = np.sqrt(reduced.weights)
+    step = max(1, (1 << 20) // len(root))
+    values = np.concatenate(
+        [reduced.features(points[at : at + step]) * root for at in range(0, len(points), step)]
+    )
+    return Places(
+        points,
+        logs.ravel() + log_factor(points, reduced.volume),
+        decay(reduced, points),
+        Span(values, None, root * reduced.targets, root, reduced.noise),
+        1 / reduced.temperature,
+        reduced.log_volume,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Errors:
+    """What two rules differ by in the panels of each axis, relative to Z: of 1, and of F − ∫F dρ."""
+
+    ones: list[FloatArray]
+    means: list[FloatArray]
+
+    @classmethod
+    def of(cls, fine: Places, rough: Places, found: Solution, axes: list[FloatArray]) -> _Errors:
+        exponents = [_exponent(where, found.h) for where in (fine, rough)]
+        top = exponents[0].max()
+        sums: list[list[tuple[FloatArray, FloatArray]]] = []
+        for where, exponent, n in zip((fine, rough), exponents, (NODES, ROUGH_NODES), strict=True):
+            g = np.exp(np.minimum(exponent - top, MOST_LOG))
+            sums.append(_panel_sums(g, where.features.values - found.mean, axes, n))
+        total = sums[0][0][0].sum()
+        ones, means = [], []
+        for (one, mean), (other, another) in zip(*sums, strict=True):
+            ones.append(np.abs(one - other) / total)
+            means.append(np.sqrt(np.square(mean - another).sum(axis=1)) / total)
+        return cls(ones, means)
+
+    @property
+    def integral(self) -> float:
+        return float(max(errors.sum() for errors in self.ones))
+
+    @property
+    def moments(self) -> float:
+        return float(max(errors.sum() for errors in self.means))
+
+    def wrong(self, where: Places, found: Solution, steep: list[FloatArray]) -> list[FloatArray]:
+        """Which panels to halve."""
+        size = rounding(where, found)
+        deviation = np.square(where.features.values - found.mean).sum(axis=1)
+        spread = float(np.sqrt(found.mass @ deviation))
+        scale = max(GOAL, size)
+        relative = [
+            np.maximum(one / scale, mean / (scale * max(spread, 1e-300))) * len(one)
+            for one, mean in zip(self.ones, self.means, strict=True)
+        ]
+        largest = max(float(r.max()) for r in relative)
+        several = SMALL * largest if len(relative) > 1 else 0.0
+        return [s | ((r > 1) & (r >= several)) for r, s in zip(relative, steep, strict=True)]
+
+
+def rounding(where: Places, found: Solution) -> float:
+    """Relative rounding errors of masses: those of exponents, which can be large."""
+    heavy = found.mass > 1e-3 * found.mass.max()
+    potential = np.abs(where.features.values[heavy]) @ np.abs(found.h - where.features.target)
+    size = np.abs(where.log_volume[heavy]) + where.beta * (potential + where.decay[heavy])
+    return 4e-16 * (1 + float(size.max()))
+
+
+def _exponent(where: Places, h: FloatArray) -> FloatArray:
+    return np.asarray(where.log_volume - where.beta * where.potential(h))
+
+
+def _panel_sums(
+    g: FloatArray, values: FloatArray, axes: list[FloatArray], n: int
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Of each axis: ∫ of 1 and of the values over its panels."""
+    shape = [n * (len(edges) - 1) for edges in axes]
+    out = []
+    for c in range(len(axes)):
+        before, after = int(np.prod(shape[:c])), int(np.prod(shape[c + 1 :]))
+        index = np.tile(np.repeat(np.arange(shape[c]) // n, after), before)
+        order = np.argsort(index, kind="stable")
+        starts = np.searchsorted(index[order], np.arange(shape[c] // n))
+        bounds = [*starts.tolist(), len(g)]
+        blocks = [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+        one = np.array([g[block].sum() for block in blocks])
+        out.append((one, np.array([g[block] @ values[block] for block in blocks])))
+    return out
+
+
+def _steep(where: Places, found: Solution, axes: list[FloatArray], c: int) -> FloatArray:
+    """Panels of axis c in which the density, at its best in the other coordinates, changes too much.
+
+    In one coordinate also between the nodes, by the polynomial through them: a peak may be narrower than they
+    are dense.
+    """
+    shape = [NODES * (len(edges) - 1) for edges in axes]
+    density = where.log_volume - where.beta * where.potential(found.h) - _log_weights(axes)
+    others = tuple(i for i in range(len(axes)) if i != c)
+    profile = density.reshape(shape).max(axis=others).reshape(-1, NODES)
+    if len(axes) == 1:
+        x, _ = _core.gauss_legendre(NODES)
+        there = np.polynomial.legendre.legvander(np.linspace(-1, 1, PROBES), NODES - 1)
+        back = np.linalg.solve(np.polynomial.legendre.legvander(x, NODES - 1).T, there.T)
+        profile = np.hstack([profile, profile @ back])
+    profile = np.maximum(profile, profile.max() - DEEP)
+    return np.asarray(np.ptp(profile, axis=1) > STEEP)
+
+
+def _log_weights(axes: list[FloatArray]) -> FloatArray:
+    _, w = _core.gauss_legendre(NODES)
+    logs = np.zeros(())
+    for edges in axes:
+        logs = np.add.outer(logs, np.log(np.diff(edges)[:, None] * (w / w.sum())).ravel())
+    return np.asarray(logs.ravel())
+
+
+def _halved(edges: FloatArray, wrong: FloatArray) -> FloatArray:
+    middles = 0.5 * (edges[1:] + edges[:-1])[wrong]
+    return np.unique(np.concatenate([edges, middles]))
+
+
+def _outside(where: Places, found: Solution, box: Box) -> float:
+    """Mass in the room around the box: more than there is beyond."""
+    ends = np.array(box)
+    beyond = ((where.points < ends[:, 0]) | (where.points > ends[:, 1])).any(axis=1)
+    return float(found.mass[beyond].sum())

@@ -1,0 +1,128 @@
+"""What integrals, smaller models and the nodes of the data leave uncertain in F, in R and in least values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._check import FloatArray
+from ..reduce import ReducedModel
+from .boxes import Box
+from .compact import Compact, compact
+from .continuum import ROOM, Continuum, continuum, rounding
+
+SOME = 48  # points of a law at which its features are looked at
+SAFETY = 2.0  # on errors known at some points only
+
+
+@dataclass(frozen=True, eq=False)
+class Integrated:
+    """F, D, R of a stationary law with what is known of their errors.
+
+    Args:
+        risk: R.
+        dual: D(f), a number that may be above its true value by `error`.
+        gap: F − D(f) of the nodes that integrate.
+        f: Values at the nodes of the data.
+        error: Of F: integrals, fewer nodes, rounding, nodes of the data.
+        risk_error: Of R, the same.
+        node_error: The part of `error` that is the nodes of the data.
+    """
+
+    risk: float
+    dual: float
+    gap: float
+    f: FloatArray
+    error: float
+    risk_error: float
+    node_error: float
+
+
+def integrated(
+    reduced: ReducedModel,
+    box: Box,
+    f: FloatArray,
+    tolerance: float,
+    *,
+    fixed: bool = False,
+    ends: bool = False,
+    small: Compact | None = None,
+) -> Integrated:
+    """The stationary law or, if `fixed`, D at `f`: see `continuum`."""
+    small = around(reduced, box, ends) if small is None else small
+    found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, ends=ends)
+    t, law = 1 / found.where.beta, found.found
+    root = math.sqrt(found.risk)
+    relative = found.integral + found.outside + rounding(found.where, law)
+    points = _typical(found)
+    missed = SAFETY * _missed(small, points)
+    values = small.function(law.h / found.where.features.scale)
+    risk_nodes = of_nodes(reduced, small.function(law.mean / found.where.features.scale))
+    # D changes by ∫δΨ dρ; h − ∫F dρ and its error bound the distance to the maximiser, as −∇²D >= 1.
+    slope = math.sqrt(2 * law.gap)
+    moments = found.moments + (rounding(found.where, law) + found.outside) * found.spread
+    off = slope + moments
+    node_error = 0.5 * risk_nodes
+    error = t * relative + 0.5 * off**2 - law.gap + root * missed + 0.5 * missed**2 + node_error
+    # A change of D moves its maximiser h by at most twice the root of the change, and one of the potential by
+    # at most β times the change times the spread of the law.
+    steep = found.where.beta * found.spread
+    distance = off + slope + missed
+    for change in (root * missed + 0.5 * missed**2, risk_nodes):
+        distance += min(2 * math.sqrt(change), steep * change)
+    return Integrated(
+        found.risk,
+        law.dual,
+        law.gap,
+        values,
+        error,
+        2 * root * distance + distance**2 + risk_nodes,
+        node_error,
+    )
+
+
+def around(reduced: ReducedModel, box: Box, ends: bool = False) -> Compact:
+    """A smaller model on a box and the room around it."""
+    room = [(high - low) * (0.0 if ends else ROOM) for low, high in box]
+    wide = [
+        (max(low - r, 0.0) if radius else low - r, high + r)
+        for (low, high), r, radius in zip(box, room, reduced.nonnegative, strict=True)
+    ]
+    return compact(reduced, wide)
+
+
+def of_nodes(reduced: ReducedModel, f: FloatArray) -> float:
+    """What the error of the data's nodes can do to R of a measure with these predictions.
+
+    V is off by `node_error` times the size of a feature, U by that times the size once more; f is an average of
+    features.
+    """
+    if not reduced.node_error:
+        return 0.0
+    size = max(1.0, float(np.abs(f).max()))
+    return reduced.node_error * (2 * size + size**2)
+
+
+def in_pieces(reduced: ReducedModel, points: FloatArray) -> FloatArray:
+    """Features at points, in calls that are short."""
+    step = max(1, (1 << 20) // len(reduced.weights))
+    parts = [reduced.features(points[at : at + step]) for at in range(0, len(points), step)]
+    return np.concatenate(parts)
+
+
+def _typical(found: Continuum) -> FloatArray:
+    """Points at equal distances of mass, and that of most."""
+    total = np.cumsum(found.found.mass)
+    at = np.searchsorted(total, (np.arange(SOME) + 0.5) / SOME * total[-1])
+    return found.where.points[np.unique(np.append(at, found.found.mass.argmax()))]
+
+
+def _missed(small: Compact, points: FloatArray) -> float:
+    """Largest (Σ_q p_q (Φ_q − Φ̃_q)²)^½ at points."""
+    if small.rows is None:
+        return 0.0
+    there = in_pieces(small.whole, points) * np.sqrt(small.whole.weights)
+    here = small.model.features(points) / math.sqrt(len(small.rows)) @ small.rows
+    return float(np.sqrt(np.square(there - here).sum(axis=1)).max())
