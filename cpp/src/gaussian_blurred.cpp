@@ -1,4 +1,4 @@
-// Moments of pairs of wide smooth neurons, at the same cost for every |w|.
+// PairExpectations of pairs of wide smooth neurons, at the same cost for every |w|.
 #include "gaussian_blurred.hpp"
 
 #include <array>
@@ -100,13 +100,14 @@ struct Joint {
     }
 };
 
-/// Moments of pairs, summed over the noises of both neurons.
+/// PairExpectations of pairs, summed over the noises of both neurons.
 class BlurredPairs final : public PairKernel {
 public:
     BlurredPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(*first.sigma), two_(*second.sigma) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
     double cost() const override {
@@ -156,7 +157,7 @@ private:
                 -at.k_level * inverse};
     }
 
-    void pack_of(Chosen i, Chosen j, Pack q, Index c, Moments out) const {
+    void pack_of(Chosen i, Chosen j, Pack q, Index c, PairExpectations out) const {
         const Pack R1 = i(first_.R), R2 = j(second_.R);
         const Correlation g(first_, second_, i, j, q);
         const Pack inverse_R1 = i(first_.inverse_R), inverse_R2 = j(second_.inverse_R);

@@ -60,7 +60,8 @@ public:
     ErfPairs(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)
         : first_(first), second_(second), one_(first, 2), two_(second, 2), series1_(one), series2_(two) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         for (Index c = 0; c < n; c += kPack) {
             const Chosen first{i + c}, second{j + c};
             const Correlation inner(first_, second_, first, second, simd::load(q + c));
@@ -76,7 +77,7 @@ private:
     static constexpr double kNarrow = 0.1;  // the closed form loses a digit of 1e-16 times 1/R^2
 
     /// Coefficients of neuron R fall off like r^k, r^2 = 2 R^2/(1 + 2 R^2).
-    void narrow(Index i, Index j, double rho, Index at, Moments out) const {
+    void narrow(Index i, Index j, double rho, Index at, PairExpectations out) const {
         const double R1 = first_.R[to_size(i)], R2 = second_.R[to_size(j)], R = std::min(R1, R2);
         if (!(R < kNarrow)) return;
         const double left = std::log(1e-17) / std::log(std::sqrt(2.0) * std::max(R, 1e-17));
@@ -96,7 +97,7 @@ private:
     }
 
     void slopes(Chosen first, Chosen second, const Correlation& inner, const WidePair& pair, Index c,
-                Moments out) const {
+                PairExpectations out) const {
         const Pack zero{};
         const auto parallel = inner.s < pack(kParallel);
         const Pack joint = 4.0 * first(one_.density) * pair.at.k_of_h.density / pair.s;
@@ -130,7 +131,8 @@ public:
     GeluPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 1), two_(second, 1) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
     double cost() const override { return 110; }
@@ -141,7 +143,7 @@ private:
         Pack r, alpha, square, x, near_x, F, X;
     };
 
-    void pack_of(Chosen i, Chosen j, Pack q, Index c, Moments out) const {
+    void pack_of(Chosen i, Chosen j, Pack q, Index c, PairExpectations out) const {
         const Correlation inner(first_, second_, i, j, q);
         const WidePair pair(first_, second_, one_, two_, 1, i, j, inner);
         const Pack rho = pair.rho, L = pair.at.tail, s = pair.s, s2 = s * s, inverse = 1.0 / s;

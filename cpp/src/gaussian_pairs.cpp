@@ -60,6 +60,7 @@ Side::Side(const Network& network, ConstMat theta, const char* name)
     inverse_R.assign(to_size(padded), 0.0);
     w.resize(to_size(n * d));
     for (Index i = 0; i < n; ++i) {
+        if (i % 4096 == 0) check_stop();
         const double* row = theta.row(i);
         if (network.has_a()) a[to_size(i)] = row[0];
         if (has_b) m[to_size(i)] = row[network.b_at()];
@@ -115,6 +116,7 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
     BufferPool pool(tiles, kTileRows, kTileCols, false);
     const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
         for (Index j = 0; j < second.n; j += kTileCols) {
+            check_stop();
             const Index cols = std::min(kTileCols, second.n - j);
             columns.gram(first, i, end - i, j, cols, work.q.data(), kTileCols);
             tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
@@ -153,6 +155,7 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
         const Index rows = end - i;
         std::vector<double> pull(to_size(grad ? rows * columns.stride() : 0));  // sum_j c_j K11 w'_j
         for (Index j = 0; j < second.n; j += kTileCols) {
+            check_stop();
             const Index cols = std::min(kTileCols, second.n - j);
             columns.gram(first, i, rows, j, cols, work.q.data(), kTileCols);
             tiles.tile(i, rows, j, cols, work, &sums, nullptr);

@@ -48,7 +48,7 @@ struct Level {
 
 /// Of a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
 /// a distribution; eqs. (4.2), (4.3)); K01 and K02 are K10 and K20 with the two neurons swapped.
-struct Moments {
+struct PairExpectations {
     double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
     double *k01, *k02;              ///< k01 null: neither is wanted
 };
@@ -70,7 +70,8 @@ public:
     virtual ~PairKernel() = default;
     /// Neurons i[c] of the first side against j[c] of the second, c < n, a multiple of kPack; q[c] their
     /// inner product.
-    virtual void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const = 0;
+    virtual void pairs(Index n, const Index* i, const Index* j, const double* q,
+                       PairExpectations out) const = 0;
     /// Nanoseconds for kPack pairs, roughly.
     virtual double cost() const = 0;
 };

@@ -176,7 +176,8 @@ public:
           tail1_(tails(first, one, true)),
           tail2_(tails(second, two, false)) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         const bool slopes = out.k11 != nullptr;
         Workspace work;
         for (Index c = 0; c < n; c += kPack) {
@@ -204,7 +205,7 @@ public:
     double cost() const override { return 1e5; }
 
 private:
-    static Moments from(const Moments& out, Index c) {
+    static PairExpectations from(const PairExpectations& out, Index c) {
         const auto at = [c](double* k) { return k ? k + c : nullptr; };
         return {out.k00 + c, at(out.k10), at(out.k20), at(out.k11), at(out.k01), at(out.k02)};
     }

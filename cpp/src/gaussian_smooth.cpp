@@ -26,13 +26,13 @@ double next_hermite(Index k, double x, double h, double before) {
 }
 
 /// What all kinds share: one point (m, R) in, T and s_0 .. s_{count-1} out.
-struct Smoother {
-    virtual ~Smoother() = default;
+struct HermiteSmoother {
+    virtual ~HermiteSmoother() = default;
     virtual void at(double m, double R, Index count, double* T, double* s) const = 0;
 };
 
 /// Eqs. (3.5), (4.11) with tau = (t - m)/R; s_k = sum_j delta_j h_{k-1}(tau_j) phi(tau_j)/sqrt(k) for k >= 1.
-struct PiecewiseSmoother final : Smoother {
+struct PiecewiseSmoother final : HermiteSmoother {
     const Activation& sigma;
     explicit PiecewiseSmoother(const Activation& sigma_) : sigma(sigma_) {}
     void at(double m, double R, Index count, double* T, double* s) const override {
@@ -60,7 +60,7 @@ struct PiecewiseSmoother final : Smoother {
 
 /// T = erf(m/sqrt v), v = 1 + 2R^2; s_k = (2/sqrt pi)(-sqrt2 R/sqrt v)^k h_k(z) e^{-z^2/2}/sqrt v, z = sqrt2
 /// m/sqrt v (eqs. (3.12), (4.12)).
-struct ErfSmoother final : Smoother {
+struct ErfSmoother final : HermiteSmoother {
     void at(double m, double R, Index count, double* T, double* s) const override {
         const double scale = std::sqrt(1 + 2 * R * R), z = std::sqrt(2.0) * m / scale;
         *T = std::erf(m / scale);
@@ -78,7 +78,7 @@ struct ErfSmoother final : Smoother {
 /// sigma = t Phi(t); with A = 1 + R^2, x = m/sqrt A: T = m Phi(x) + R^2 phi(x)/sqrt A, s_0 = Phi(x) + x
 /// phi(x)/A, s_k = (R/sqrt A)^k (-1)^{k+1} phi(x)[h_{k-1}(x)/sqrt k - sqrt(k+1) h_{k+1}(x)/A]:
 /// eqs. (3.12), (4.13).
-struct GeluSmoother final : Smoother {
+struct GeluSmoother final : HermiteSmoother {
     void at(double m, double R, Index count, double* T, double* s) const override {
         const double A = 1 + R * R, scale = std::sqrt(A), x = m / scale;
         const double cdf = upper_tail(-x), phi = density(x);
@@ -98,7 +98,7 @@ struct GeluSmoother final : Smoother {
 /// E h_k(m + R G) = p_k with sqrt(k+1) p_{k+1} = m p_k - sqrt(k) v p_{k-1}, v = 1 - R^2 (generating
 /// function); powers t^k/sqrt(k!) obey the same with v = -R^2. Derivatives: p_k^{(j)} = sqrt(k!/(k-j)!)
 /// p_{k-j} (eq. (4.14)).
-struct PolynomialSmoother final : Smoother {
+struct PolynomialSmoother final : HermiteSmoother {
     std::vector<double> c;  // in the basis h_k, or t^k/sqrt(k!)
     bool hermite;
     explicit PolynomialSmoother(const Activation& sigma)
@@ -131,7 +131,7 @@ struct PolynomialSmoother final : Smoother {
 /// Smooth kinds without a closed form where R is large, as means over their noise V (gaussian_blurred.hpp):
 /// with S^2 = R^2 + V^2, x = m/S and c = -R/S a step has T = Phi(x), s_k = c^k h_k(x) phi(x)/S, and a ramp T
 /// = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
-struct BlurredSmoother final : Smoother {
+struct BlurredSmoother final : HermiteSmoother {
     Blurred blur;
     explicit BlurredSmoother(const Activation& sigma) : blur(sigma) {}
     void at(double m, double R, Index count, double* T, double* s) const override {
@@ -157,7 +157,7 @@ struct BlurredSmoother final : Smoother {
 };
 
 /// Trapezoid rule in G (eq. (3.13)) for the smooth kinds without a closed form.
-struct TrapezoidSmoother final : Smoother {
+struct TrapezoidSmoother final : HermiteSmoother {
     const Activation& sigma;
     BlurredSmoother wide;
     explicit TrapezoidSmoother(const Activation& sigma_) : sigma(sigma_), wide(sigma_) {}
@@ -210,7 +210,7 @@ private:
     }
 };
 
-/// Call body(const Smoother&) with the one for `sigma`.
+/// Call body(const HermiteSmoother&) with the one for `sigma`.
 template <class Body>
 void with_smoother(const Activation& sigma, Body&& body) {
     if (sigma.is_piecewise()) return body(PiecewiseSmoother(sigma));
@@ -235,7 +235,7 @@ bool too_wide(const Activation& sigma, double R) { return !sigma.is_piecewise() 
 void smooth(const Activation& sigma, Index n, const double* m, const double* R, double* T, double* T_m,
             double* T_R) {
     sigma.validate();
-    with_smoother(sigma, [&](const Smoother& smoother) {
+    with_smoother(sigma, [&](const HermiteSmoother& smoother) {
         for (Index i = 0; i < n; ++i) {
             require(!(R[i] < 0), "R", "must be >= 0", R[i]);
             double value, s[2];  // d/dm T = s_0, d/dR T = E[G sigma'] = s_1
@@ -250,7 +250,7 @@ void smooth(const Activation& sigma, Index n, const double* m, const double* R, 
 
 void slope_coefficients(const Activation& sigma, Index n, const double* m, const double* R, Mat s) {
     sigma.validate();
-    with_smoother(sigma, [&](const Smoother& smoother) {
+    with_smoother(sigma, [&](const HermiteSmoother& smoother) {
         for (Index i = 0; i < n; ++i) {
             require(!(R[i] < 0), "R", "must be >= 0", R[i]);
             double value;

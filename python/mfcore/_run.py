@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from . import _check, _core
+from ._bar import Bar
 from ._build import build_info
 from ._check import FloatArray
 from ._checkpoint import Checkpoint, Plan, build
+from ._limits import Limit
 from ._observe import RiskMeter, reduced_observables, standard_observables
 from ._rungs.reduced import model_of
 from ._rungs.rung import LimitRung, Method, Rung, limit_of
@@ -80,52 +82,69 @@ class Run:
         earlier = run.meta["builds"]
         self._builds = [*earlier, *(now for now in self._builds if now != earlier[-1])]
 
-    def go(self, checkpoint: Checkpoint | None, max_seconds: float | None, progress: bool) -> Trajectory:
-        """Advance from save point to save point to the horizon."""
-        limit = math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0)
+    def go(self, checkpoint: Checkpoint | None, limit: Limit, bar: Bar) -> Trajectory:
+        """Advance from save point to save point to the horizon. Ctrl-C ends the run, wherever it comes."""
+        status = "running"
+        while True:
+            try:
+                if status == "running":
+                    status = self._go(checkpoint, limit, bar)
+                if checkpoint is not None and status in _ENDED:
+                    checkpoint.end(partial(self._content, status))
+                else:
+                    self._save(checkpoint, status)
+                return self._trajectory(status)
+            except KeyboardInterrupt:
+                if status == "interrupted":  # again, while the end is recorded
+                    raise
+                status = "interrupted"
+
+    def _go(self, checkpoint: Checkpoint | None, limit: Limit, bar: Bar) -> str:
+        """From where it is to the horizon. Returns the status."""
         if checkpoint is not None:
             checkpoint.write(partial(self._content, "running"))  # what cannot be written is an error now
         begun, before = time.monotonic(), self._seconds
         status = "completed"
         targets = [*self._plan.times[len(self._records) :].tolist(), self._plan.horizon]
-        with _Bar(progress, self._plan.horizon) as bar:
+        with bar:
             try:
                 for k, target in enumerate(targets):
-                    status = self._reach(target, begun + limit, checkpoint, bar)
+                    status = self._reach(target, limit, checkpoint, bar)
                     if status != "completed":
                         break
                     if k < len(targets) - 1:
-                        self._record(target)
+                        with limit:
+                            self._record(target)
                         bar.show(self._rung.t)
                         if self._lost:
                             status = "diverged"
                             break
                 if status == "stationary" and len(targets) > 1:  # nothing changes after: its last state
                     self._record(self._rung.t)
-            except KeyboardInterrupt:  # in Python: between calls of the core, or in a function of the user's
-                status = "interrupted"
+            except _core.OutOfTime:
+                status = "out of time"
             except Exception:  # of a function of the user's: what was done until then is not lost
                 self._seconds = before + time.monotonic() - begun
                 self._save(checkpoint, "failed")
                 raise
-        self._seconds = before + time.monotonic() - begun
-        if checkpoint is not None and status in _ENDED:
-            checkpoint.end(partial(self._content, status))
-        else:
-            self._save(checkpoint, status)
-        return self._trajectory(status)
+            finally:
+                self._seconds = before + time.monotonic() - begun
+        return status
 
-    def _reach(self, target: float, deadline: float, checkpoint: Checkpoint | None, bar: _Bar) -> str:
+    def _reach(self, target: float, limit: Limit, checkpoint: Checkpoint | None, bar: Bar) -> str:
         """Advance to `target`, with a checkpoint whenever one is due. Returns the status."""
         while True:
             if checkpoint is not None and checkpoint.wait() <= 0:
                 self._save(checkpoint, "running")
-            left = deadline - time.monotonic()
+            left = limit.left
             if left <= 0:
                 return "out of time"
             slice_ = min(left, math.inf if checkpoint is None else checkpoint.wait(), bar.seconds)
-            if self._rung.advance(target, slice_):
-                return "completed"
+            with limit:
+                if self._rung.advance(target, slice_):
+                    return "completed"
+            if self._rung.status == "interrupted" and limit.expired:
+                return "out of time"
             if self._rung.status != "running":
                 return self._rung.status
             bar.show(self._rung.t)
@@ -135,9 +154,10 @@ class Run:
         with np.errstate(over="ignore", invalid="ignore"):  # a state about to diverge may square to infinity
             risk, error = self._meter(measure)
             observed = {name: self._value(name, measure) for name in self._observers}
-        if time_asked in self._plan.kept:
+        record = _Record(self._rung.t, risk, error, observed)
+        if time_asked in self._plan.kept:  # signals are only looked for after the next call
             self._kept[time_asked] = measure
-        self._records.append(_Record(self._rung.t, risk, error, observed))
+        self._records.append(record)
         of_ours = {"risk": risk} | {k: v for k, v in observed.items() if k not in self._own}
         lost = [name for name, value in of_ours.items() if value is not None and not np.isfinite(value).all()]
         if lost:  # a state that is finite, but not what is made of it
@@ -223,28 +243,3 @@ class _OwnRisk:
 def _of_rung(rung: LimitRung, name: str, _: Measure) -> float:
     """What the rung itself says about the present measure."""
     return rung.observed()[name]
-
-
-class _Bar:
-    """A progress bar over the clock, if asked for."""
-
-    def __init__(self, wanted: bool, horizon: float) -> None:
-        self.seconds = math.inf
-        self._bar: Any = None
-        if wanted:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                raise ImportError("progress=True needs tqdm: pip install 'mfcore[progress]'") from None
-            self._bar, self.seconds = tqdm(total=horizon, unit="t", unit_scale=True), 0.2
-
-    def show(self, t: float) -> None:
-        if self._bar is not None:
-            self._bar.update(t - self._bar.n)
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()

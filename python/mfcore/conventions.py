@@ -223,7 +223,7 @@ def ito(noise: float, *, step: float | None = None, ridge: float = 0.0) -> Canon
         >>> mf.conventions.ito(0.2).temperature.__round__(12)
         0.02
     """
-    eta = _check.number(noise, "noise", at_least=0)
+    eta = _check.number(_check.number(noise, "noise", at_least=0), "noise", at_most=1e150)
     return general(step, noise=eta**2, temperature_inverse=1.0, ridge=ridge)
 
 

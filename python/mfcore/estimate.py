@@ -89,6 +89,9 @@ def estimate(
     rows = rows_of(model, theta, "theta")
     count = _check.count(samples, "samples")
     size = 0 if chunk is None else _check.count(chunk, "chunk")
+    _check.memory(8.0 * min(size, count) * (len(rows) + model.d), "chunk", chunk)
+    if _check.boolean(interactions, "interactions"):
+        _check.memory(24.0 * len(rows) ** 2, "theta", rows)
     result = _core.estimate(
         model.network._core,
         rows,
@@ -96,7 +99,7 @@ def estimate(
         seed_of(rng),
         count,
         chunk=size,
-        interactions=_check.boolean(interactions, "interactions"),
+        interactions=bool(interactions),
         gradient=_check.boolean(gradient, "gradient"),
         threads=_check.threads(threads),
     )

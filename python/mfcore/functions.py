@@ -79,6 +79,8 @@ def U(
     rows = rows_of(model, theta, "theta")
     columns = rows if other is None else rows_of(model, other, "other")
     _check_out(out, len(rows), len(columns))
+    longer = "theta" if len(rows) >= len(columns) else "other"
+    _check.memory(16.0 * len(rows) * len(columns), longer, rows if longer == "theta" else columns)
     value = _evaluator(model, expectation, threads).U(rows, columns)
     return _give(value, out, "U", theta=rows, other=columns)
 

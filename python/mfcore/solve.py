@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,18 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _check
+from ._bar import Bar
 from ._check import FloatArray
 from ._checkpoint import Checkpoint, Found, Plan, vacant
+from ._limits import Limit
 from ._observe import standard_observables
 from ._rng import RNG, number_of, seed_of
 from ._run import Observers, Run
 from ._rungs.rung import Method
 from .expectation import Expectation
+from .measure import Cloud, Density
 from .model import Model
 from .reduce import ReducedModel
-from .trajectory import Trajectory
+from .trajectory import Measure, Trajectory
 
 _LONGEST_NAME = 1000
+_RECORD_BYTES = 1000  # of a save point, with the standard observables
 
 
 def solve(
@@ -63,11 +68,17 @@ def solve(
             be another run's. Written every 10 s (less often where that would take more than 5 % of the
             time), and when the run is stopped; removed when it ends by itself. If it cannot be written at
             the start, that is an error; later, only a warning.
-        max_seconds: Stop after this much wall-clock time.
+        max_seconds: Stop after this much wall-clock time, what comes before the first step included. A step
+            that is under way gets half a second more; then the run ends with the state before it.
 
     Returns:
-        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message. An
-        error in a function of yours is raised, after the state before it is in the checkpoint.
+        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message;
+        Ctrl-C again, while the checkpoint is written, is a KeyboardInterrupt. An error in a function of yours
+        is raised, after the state before it is in the checkpoint.
+
+    Raises:
+        TimeoutError: `max_seconds` passed before there was a state at t = 0, such as while features were
+            tabulated. (Ctrl-C in that phase is a KeyboardInterrupt.)
 
     Examples:
         >>> import mfcore as mf
@@ -86,13 +97,18 @@ def solve(
     plan = plan_of(horizon, save_at, risk, keep)
     _check_step(method, plan.horizon)
     observers, count, number = _observers(observe, model), _check.threads(threads), number_of(rng)
-    _check.boolean(progress, "progress")
+    limit, bar = _limit(max_seconds), Bar(_check.boolean(progress, "progress"), plan.horizon)
     kept = None  # the checkpoint
     if checkpoint is not None:
         given_up = vacant(checkpoint)
         kept = Checkpoint(checkpoint, model, method, plan, number, observers, given_up)
-    run = Run(model, method, plan, observers, number, method.start(model, seed_of(number), count), count)
-    return run.go(kept, max_seconds, progress)
+    with bar.until_the_run(), limit.for_preparation(bar.prepare):
+        rung = method.start(model, seed_of(number), count)
+        if plan.kept:
+            asked = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
+            _check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
+        run = Run(model, method, plan, observers, number, rung, count)
+    return run.go(kept, limit, bar)
 
 
 def resume(
@@ -154,11 +170,13 @@ def resume(
     _check_step(method, plan.horizon)
     count, number = _check.threads(threads), found.seed
     kept = Checkpoint(checkpoint, model, method, plan, number, observers, found.id)
-    rung = method.start(model, seed_of(number), count)
-    rung.restore(found.state)
-    run = Run(model, method, plan, observers, number, rung, count)
+    limit, bar = _limit(max_seconds), Bar(_check.boolean(progress, "progress"), plan.horizon)
+    with bar.until_the_run(), limit.for_preparation(bar.prepare):
+        rung = method.start(model, seed_of(number), count)
+        rung.restore(found.state)
+        run = Run(model, method, plan, observers, number, rung, count)
     run.restore(found.run)
-    return run.go(kept, max_seconds, progress)
+    return run.go(kept, limit, bar)
 
 
 def log_times(first: float, last: float, count: int) -> FloatArray:
@@ -172,9 +190,14 @@ def log_times(first: float, last: float, count: int) -> FloatArray:
     start = _check.number(first, "first", above=0)
     stop = _check.number(last, "last", above=start)
     n = _check.integer(count, "count", at_least=2)
+    _check.memory(16.0 * n, "count", n)
     times = np.geomspace(start, stop, n)
     times[0], times[-1] = start, stop
     return times
+
+
+def _limit(max_seconds: float | None) -> Limit:
+    return Limit(math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0))
 
 
 def plan_of(horizon: Any, save_at: Any = None, risk: Any = True, keep: Any = None) -> Plan:
@@ -184,6 +207,7 @@ def plan_of(horizon: Any, save_at: Any = None, risk: Any = True, keep: Any = Non
         save_at = 51
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
         count = _check.integer(save_at, "save_at", at_least=0)
+        _check.memory(float(_RECORD_BYTES) * count, "save_at", count)
         times = np.linspace(0.0, end, count) if count != 1 else np.array([end])
     else:
         times = _check.times(save_at, "save_at", end, empty=True)
@@ -224,6 +248,13 @@ def _longer(plan: Plan, horizon: Any, save_at: Any) -> Plan:
     every = len(plan.times) > 0 and plan.kept.issuperset(plan.times.tolist())  # keep="all"
     kept = plan.kept.union(later.tolist()) if every else plan.kept
     return Plan(end, np.concatenate([plan.times, later]), kept, plan.risk)
+
+
+def _bytes_of(measure: Measure) -> int:
+    """What a measure that is kept takes."""
+    if isinstance(measure, Cloud):
+        return measure.points.nbytes + measure.weights.nbytes
+    return measure.mass.nbytes if isinstance(measure, Density) else measure.nbytes
 
 
 def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:

@@ -2,6 +2,7 @@
 
 A stepper keeps nothing to itself: all its state is the caller's array and the counters it shows. When a step
 would leave the finite numbers it raises `FloatingPointError`, and the array holds the last finite state.
+Threads that share a stepper wait for each other, step by step; which comes first is not determined.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ._check import FloatArray
 from ._grid_steppers import FiniteVolume1D, FiniteVolume2D
 from ._rng import RNG, seed_of
 from ._rungs.particles import message_of, rates_of, system_of
+from ._turn import Turn
 from .expectation import Expectation
 from .functions import require_finite
 from .model import Model
@@ -77,6 +79,7 @@ class SGD:
             "seed": seed_of(rng),
             "threads": _check.threads(threads),
         }
+        self._turn = Turn()
 
     def __repr__(self) -> str:
         n, row = self.theta.shape
@@ -101,9 +104,10 @@ class SGD:
         inputs, labels = self._samples(X, y)
         size = _check.number(h, "h", at_least=0)
         core = self.network._core
-        if not _core.sgd_step(core, self.theta, inputs, labels, size, self.steps, **self._options):
-            raise FloatingPointError(self._message())
-        self.steps += 1
+        with self._turn:
+            if not _core.sgd_step(core, self.theta, inputs, labels, size, self.steps, **self._options):
+                raise FloatingPointError(self._message())
+            self.steps += 1
 
     def run(self, X: npt.ArrayLike, y: npt.ArrayLike, h: npt.ArrayLike) -> None:
         """One step per row of X, one after the other: what a loop over `step` does, up to rounding.
@@ -137,10 +141,11 @@ class SGD:
         if (sizes < 0).any():
             raise ValueError(f"h must be >= 0, got {sizes.min()}")
         core = self.network._core
-        done, finite = _core.sgd_run(core, self.theta, inputs, labels, sizes, self.steps, **self._options)
-        self.steps += done
-        if not finite:
-            raise FloatingPointError(self._message())
+        with self._turn:
+            done, finite = _core.sgd_run(core, self.theta, inputs, labels, sizes, self.steps, **self._options)
+            self.steps += done
+            if not finite:
+                raise FloatingPointError(self._message())
         if done < len(inputs):
             raise KeyboardInterrupt
 
@@ -154,8 +159,9 @@ class SGD:
             array([3.])
         """
         inputs = _inputs(X, self._d)
-        value = _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
-        require_finite(value, "f", theta=self.theta, X=inputs)
+        with self._turn:
+            value = _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+            require_finite(value, "f", theta=self.theta, X=inputs)
         return value
 
     def _samples(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -214,6 +220,7 @@ class Flow:
             _check.instance(expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
         self.model, self.theta, self.t = model, _own(theta, model.network.row(0), model.row), 0.0
         self._system = system_of(model, len(theta), expectation, _check.threads(threads))
+        self._turn = Turn()
 
     def __repr__(self) -> str:
         n, row = self.theta.shape
@@ -231,11 +238,12 @@ class Flow:
             >>> mf.steppers.Flow(model, np.zeros((1, 2))).velocity().tolist()
             [[1.0, -1.0]]
         """
-        velocity = self._system(self.theta)
+        with self._turn:
+            velocity = self._system(self.theta)
+            largest = np.abs(self.theta).max()
         if not np.isfinite(velocity).all():
             raise FloatingPointError(
-                "theta must be of a size at which the velocity is finite, got entries up to "
-                f"{np.abs(self.theta).max():g}"
+                f"theta must be of a size at which the velocity is finite, got entries up to {largest:g}"
             )
         if out is None:
             return velocity
@@ -256,7 +264,8 @@ class Flow:
         """
         size = _check.number(h, "h", at_least=0)
         if size > 0:
-            self._go(_core.Flow.fixed(self._system, self.theta, "euler", size), size)
+            with self._turn:
+                self._go(_core.Flow.fixed(self._system, self.theta, "euler", size), size)
 
     def integrate(self, t: float, *, rtol: float = 1e-6, atol: float = 1e-9) -> None:
         """Follow the flow for a time t ≥ 0, with steps chosen by Dormand and Prince's 5(4) pair.
@@ -276,7 +285,8 @@ class Flow:
         duration = _check.number(t, "t", at_least=0)
         rtol, atol = (_check.number(v, n, above=0) for v, n in ((rtol, "rtol"), (atol, "atol")))
         if duration > 0:
-            self._go(_core.Flow.dopri5(self._system, self.theta, rtol=rtol, atol=atol), duration)
+            with self._turn:
+                self._go(_core.Flow.dopri5(self._system, self.theta, rtol=rtol, atol=atol), duration)
 
     def _go(self, flow: _core.Flow, t: float) -> None:
         end = flow.run(t, math.inf)

@@ -24,6 +24,8 @@ public:
 
     /// Smooth sigma: nodes in u that average functions of m + R u as smooth as sigma.
     const Rule& rule(double R) const;
+    /// Tails of the direction; for piecewise-linear sigma only.
+    const DirectionTable& tails() const { return table_.front(); }
     /// About how many activations (tails for piecewise-linear sigma) a point costs that spreads over this
     /// many standard deviations.
     Index cost(double spread) const;

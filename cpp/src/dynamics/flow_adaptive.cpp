@@ -61,7 +61,7 @@ public:
         require(t >= shown_, "t", "must not be before the present time", t);
         StopPoll stop(wants_stop);
         while (t_ < t) {
-            const End end = advance();
+            const End end = flow::unless_interrupted([&] { return advance(); });
             if (end == End::reached && (t_ >= t || !stop())) continue;
             shown_ = std::max(shown_, t_);
             return end == End::reached ? End::stopped : end;
@@ -142,8 +142,9 @@ private:
     }
 
     bool velocity(const Vector& y, int slope) {
+        if (!system_.velocity(y.data(), slopes_[slope].data())) return false;
         ++counts_.evaluations;
-        return system_.velocity(y.data(), slopes_[slope].data());
+        return true;
     }
 
     double tolerance(std::size_t i, double other) const {

@@ -8,6 +8,16 @@
 
 namespace mfcore::flow {
 
+/// What `body` returns, or `stopped` if that was wanted in its midst: it leaves the state as it was then.
+template <class Body>
+End unless_interrupted(Body&& body) {
+    try {
+        return body();
+    } catch (const Interrupted&) {
+        return End::stopped;
+    }
+}
+
 using Vector = std::vector<double>;
 
 inline bool all_finite(const Vector& y) {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from .._check import FloatArray
+from .._check import FloatArray, shown
 
 if TYPE_CHECKING:
     from ._budget import Ladder
@@ -152,7 +152,8 @@ def rates_in_dimension(ladders: Sequence[Ladder], quantity: str = "risk") -> Rat
         >>> [rate.gap for rate in theory.rates_in_dimension([budget(30), budget(60)])]
         ['PDE-ND', 'ND-PD', 'PD-GD', 'GD-SGD', 'total']
     """
-    ladders = list(ladders)
+    if not isinstance(ladders, Sequence) or not all(hasattr(ladder, "gap") for ladder in ladders):
+        raise TypeError(f"ladders must be a list of what mf.theory.ladder returns, got {shown(ladders)}")
     if len(ladders) < 2:
         raise ValueError(f"ladders must be at least 2, got {len(ladders)}")
     rows = np.array([float(ladder.meta["model"].row) for ladder in ladders])

@@ -197,7 +197,7 @@ class _RadialFlow:
         features: Any = reduced._compiled
         self._features = features
         self._reduced, self._rate = reduced, reduced.rates[0]
-        self._s = np.asarray(features._arguments[-1])[:, 0]  # norms of x at the nodes
+        self._s = np.asarray(features.rows)[:, 0]  # norms of x at the nodes
         (low, high), *_ = reduced.initial.support()
         edges = np.linspace(low, high, _CELLS + 1) if low < high else np.array([low * 0.999, low * 1.001])
         masses = np.asarray(reduced.initial.cell_masses([edges])).ravel()
