@@ -55,7 +55,14 @@ class _FiniteVolume:
                 raise ValueError(f"edges must be >= 0 along {name}, got {e[0]:g}")
         self.mass, self.edges, self.t = mass, grid.edges, 0.0
         count = _check.threads(threads)
-        self._potential = grid.with_features().potential(count)
+        with np.errstate(all="ignore"):  # what is not finite is refused in words
+            self._potential = grid.with_features().potential(count)
+            risk = self._potential.risk(mass)
+        if not math.isfinite(risk):
+            raise ValueError(
+                "edges must be where the squares of the features are finite, got a risk that is not with "
+                f"edges up to {max(float(np.abs(e).max()) for e in grid.edges):g}"
+            )
         self._core = _core.GridStepper(self._potential, grid.axes(), scheme)
         self._turn = Turn()
 

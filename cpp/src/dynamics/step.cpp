@@ -109,7 +109,7 @@ public:
         for (Index q = 0; q < x_.rows; ++q) inputs += sum_of_sizes(x_.row(q), d_);
         const double errors = sum_of_sizes(error_.data(), x_.rows),
                      speed = std::max(1.0, h) * std::max(1.0, fastest(params_.rates));
-        return speed * errors * (values + a * slopes * inputs) <= kHarmless;
+        return speed * errors * (values + a * (1 + slopes) * inputs) <= kHarmless;
     }
 
     /// theta += h [sum_q e_q grad sigma*(x_q; theta) - lambda theta].
