@@ -1,4 +1,4 @@
-// Pairs of piecewise linear neurons, through the bivariate normal distribution.
+// Pairs of piecewise linear neurons, through the bivariate normal distribution (eqs. (4.16) to (4.18)).
 #include <algorithm>
 #include <cmath>
 

@@ -31,7 +31,7 @@ PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficie
                           const Coefficients& two) {
     const Activation &s1 = *first.sigma, &s2 = *second.sigma;
     if (s1.is_piecewise()) return piecewise_kernel(first, second);
-    if (s1.kind == Kind::erf && s2.kind == Kind::erf) return erf_kernel(first, second);
+    if (s1.kind == Kind::erf && s2.kind == Kind::erf) return erf_kernel(first, second, one, two);
     if (s1.kind == Kind::gelu && s2.kind == Kind::gelu) return gelu_kernel(first, second);
     return quadrature_kernel(first, second, one, two);
 }

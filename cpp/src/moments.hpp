@@ -1,8 +1,8 @@
 #pragma once
 // Means over samples with standard errors. Samples are cut into blocks whose length depends on their number
 // alone; the means of the blocks are averaged, and their spread gives the error (they are independent), at a
-// cost per block instead of per sample: for U that is one symmetric rank-k update and a few operations per
-// entry.
+// cost per block instead of per sample (eq. (2.5)): for U that is one symmetric rank-k update and a few
+// operations per entry.
 #include <algorithm>
 #include <cmath>
 #include <memory>

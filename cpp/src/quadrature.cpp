@@ -7,6 +7,7 @@
 
 #include "jacobi.hpp"
 #include "mfcore/errors.hpp"
+#include "mfcore/run.hpp"
 
 namespace mfcore {
 
@@ -45,6 +46,7 @@ Rule gauss(const Jacobi& jacobi) {
     };
     double mass = 0;
     for (Index k = 0; k < n; ++k) {
+        check_stop();
         double x = solver.eigenvalues()[k];
         double step = 0;
         polynomials(x, step);

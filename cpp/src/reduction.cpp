@@ -175,7 +175,8 @@ void ReducedFeatures::project(const Point& p, Index first, Index count, Chunk& o
     }
 }
 
-// E S_{d_j}(m + R_i u_i, R_j): exact over the direction j that spreads more, quadrature over the other one.
+// E S_{d_j}(m + R_i u_i, R_j), eq. (3.16): exact over the direction j that spreads more, quadrature over the
+// other one.
 void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Index at, bool slopes) const {
     std::size_t j = R1 * std::sqrt(dims_[1]) > R2 * std::sqrt(dims_[0]) ? 0 : 1;
     if (dims_[0] == 1 || dims_[1] == 1) j = dims_[0] == 1 ? 1 : 0;  // u = +-1 needs no quadrature
@@ -266,6 +267,7 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
         Chunk chunk;
         TwoRadii::Averages all(shared_ ? nodes_ : 0);
         for (Index n = begin; n < end; ++n) {
+            check_stop();
             const Point p = take_apart(z.row(n));
             // The averages of an odd sigma are 0: what rounding leaves of them would be resolved as features.
             const bool odd = is_odd(sigma_) && directions_ == 0 && p.b == 0;

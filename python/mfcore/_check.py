@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _memory
+
 Float = np.float64
 FloatArray = npt.NDArray[np.float64]
 
+_SMALL_BYTES = 1 << 26  # requests below it are not worth a look at what is free
 MOST_THREADS = 4096  # more than any machine has; OpenMP ends the process if it cannot start them
 
 
@@ -101,6 +104,32 @@ def times(
     return out
 
 
+def squares(values: FloatArray, name: str) -> None:
+    """Refuse entries so large that the sum of their squares is not finite."""
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(np.square(values).sum())
+    if not finite:
+        raise ValueError(
+            f"{name} must have squares of a finite sum, got entries up to {np.abs(values).max():g}"
+        )
+
+
+def memory(need: float, name: str, value: Any) -> None:
+    """Refuse `value` if what it asks for, at least `need` bytes, is more than the memory that is free.
+
+    A request that cannot be met is so an error at once, which names the argument, and not a machine that
+    swaps, or a process that the system ends.
+    """
+    if need < _SMALL_BYTES:
+        return
+    free = _memory.free()
+    if need > free:
+        raise ValueError(
+            f"{name} must fit in memory, of which {_memory.shown(free)} are free, got {shown(value)}: "
+            f"{_memory.shown(need)} or more"
+        )
+
+
 def threads(value: Any) -> int:
     """The argument `threads` as the core wants it: 0 for None."""
     return 0 if value is None else integer(value, "threads", at_least=1, at_most=MOST_THREADS)
@@ -159,6 +188,8 @@ def array(
             raise ValueError(f"{name} must have shape ({want}), got {raw.shape}")
     if raw.size == 0 and not empty:
         raise ValueError(f"{name} must not be empty, got shape {raw.shape}")
+    if raw.dtype != np.float64 or not raw.flags.carray:
+        memory(8.0 * raw.size, name, raw)  # of a copy
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, which is refused below
         out = np.require(raw, np.float64, ["C", "A"])
     good = np.isfinite(out)
@@ -216,5 +247,7 @@ def _as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
 
 def _objects(value: Any, raw: npt.NDArray[Any]) -> str:
     """In words, what NumPy could only store as objects."""
+    if raw.size == 0:
+        return "none at all"
     odd = value if raw.ndim == 0 else next((item for item in raw.flat if not _is_real(item)), raw.flat[0])
     return shown(odd) + ("" if raw.ndim == 0 else " among its entries")

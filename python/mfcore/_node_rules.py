@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import _core
-from ._check import FloatArray
+from ._check import FloatArray, memory
 
 # Gauss–Hermite nodes per direction, by their number: of a multi-index model, whose features are smooth where
 # r > 0, and of inputs themselves, where they have the kinks of σ.
@@ -66,6 +66,8 @@ def _more(n: int) -> int:
 
 def tensor(rules: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
     """Product of rules; nodes may be numbers or rows."""
+    total = math.prod(len(w) for _, w in rules)
+    memory(24.0 * total * sum(nodes.size // len(w) for nodes, w in rules), "nodes", total)
     points, weights = np.empty((1, 0)), np.ones(1)
     for nodes, w in rules:
         rows = nodes.reshape(len(w), -1)

@@ -11,11 +11,14 @@ import numpy as np
 from . import _check
 from ._blocks import Block, Chi, Point, Scalar, SpherePoint, share_among_cells
 from ._check import FloatArray
+from ._rng import number_of
 from ._scalar import Constant, Normal, ScalarLaw
 from .init import Points, Radial, Sphere
 
 if TYPE_CHECKING:
     from .model import Model
+
+MOST_NODES = 10_000  # of a Gauss rule, which takes a time like the square of their number
 
 
 class ReducedInit:
@@ -55,7 +58,10 @@ class ReducedInit:
         self, n: int, rng: int | np.random.SeedSequence | np.random.Generator | None = None
     ) -> FloatArray:
         """Draw n independent points, shape (n, k)."""
-        n = _check.integer(n, "n", at_least=1)
+        n = _check.count(n, "n")
+        _check.memory(16.0 * n * len(self.support()), "n", n)
+        if not isinstance(rng, np.random.Generator):
+            number_of(rng)  # refuses what is no seed
         generator = np.random.default_rng(rng)
         return np.concatenate([block.sample(n, generator) for block in self._blocks], axis=1)
 
@@ -64,7 +70,9 @@ class ReducedInit:
 
         Coordinates that are known have one node.
         """
-        n = _check.integer(n, "n", at_least=1)
+        n = _check.integer(n, "n", at_least=1, at_most=MOST_NODES)
+        varying = [low < high for low, high in self.support()]
+        _check.memory(16.0 * float(n) ** sum(varying) * len(varying), "n", n)
         points, weights = np.empty((1, 0)), np.ones(1)
         for block in self._blocks:
             nodes, w = block.quadrature(n)

@@ -1,4 +1,7 @@
-"""From a model to its reduction: which nodes and coordinates each data law has (math.md §2 to §5)."""
+"""From a model to its reduction: which nodes and coordinates each data law has.
+
+The formulas are in docs/mathematics.md, section 5.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from ._blocks import SpherePoint
 from ._check import FloatArray
 from ._node_rules import PLAIN_GRID, SMOOTH_GRID, chi, count, kinked_chi, pruned, tensor
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
-from ._reduced_init import reduced_init
+from ._reduced_init import MOST_NODES, reduced_init
 from .activations import Activation
 from .data import AnisotropicGaussians, IsotropicGaussians, Linear, MultiIndex
 from .data._links import hermite_table
@@ -69,7 +72,7 @@ def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
             "network must have sphere=False to be reduced, got sphere=True: |w| = 1 would tie the reduced "
             "coordinates to each other"
         )
-    n = None if nodes is None else _check.integer(nodes, "nodes", at_least=1)
+    n = None if nodes is None else _check.integer(nodes, "nodes", at_least=1, at_most=MOST_NODES)
     found = _nodes(model, limit, n)
     reduced = _assemble(model, found)
     return replace(reduced, node_error=_node_error(model, limit, n, reduced, found.panels is not None))

@@ -162,7 +162,7 @@ def _falls(
 
 
 def _relative_entropy(reduced: ReducedModel, density: Density) -> Certificate:
-    """F(ρ) − D(f_ρ) = β⁻¹KL(ρ‖ρ̂), all on the cells of the density."""
+    """F(ρ) − D(f_ρ) = β⁻¹KL(ρ‖ρ̂), eq. (9.3), all on the cells of the density."""
     check_density(density, reduced)
     cloud = density.as_cloud()
     mass = cloud.weights / cloud.weights.sum()

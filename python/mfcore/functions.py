@@ -79,6 +79,8 @@ def U(
     rows = rows_of(model, theta, "theta")
     columns = rows if other is None else rows_of(model, other, "other")
     _check_out(out, len(rows), len(columns))
+    longer = "theta" if len(rows) >= len(columns) else "other"
+    _check.memory(16.0 * len(rows) * len(columns), longer, rows if longer == "theta" else columns)
     value = _evaluator(model, expectation, threads).U(rows, columns)
     return _give(value, out, "U", theta=rows, other=columns)
 
@@ -269,9 +271,14 @@ def _check_out(out: FloatArray | None, *shape: int) -> None:
         _check.output(out, "out", shape)
 
 
-def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: FloatArray) -> FloatArray:
+def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
+    """A ValueError that names the argument too large for `what`, if it is not finite."""
     if not np.isfinite(result).all():
         raise ValueError(_too_large(what, **inputs))
+
+
+def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: FloatArray) -> FloatArray:
+    require_finite(result, what, **inputs)
     if out is None:
         return result
     out[...] = result

@@ -1,4 +1,4 @@
-"""The stationary law of the noisy dynamics, ρ* ∝ exp(−βΨ_λ(·; ρ*)), with a certificate."""
+"""The stationary law of the noisy dynamics, ρ* ∝ exp(−βΨ_λ(·; ρ*)), eq. (5.12), with a certificate."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from .reduce import ReducedModel
 
 CELLS = {1: 2000, 2: 160, 3: 32}  # per coordinate, by the number of coordinates
 FEWEST = 14
+_CELL_BYTES = 150  # that a cell takes, with few features
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +224,9 @@ def _counts(cells: Any, k: int) -> list[int]:
     given = list(cells) if np.ndim(cells) else [cells] * k
     if len(given) != k:
         raise ValueError(f"cells must be a number or one per coordinate ({k}), got {cells!r}")
-    return [_check.integer(n, "cells", at_least=2) for n in given]
+    counts = [_check.integer(n, "cells", at_least=2) for n in given]
+    _check.memory(float(_CELL_BYTES) * math.prod(counts), "cells", cells)
+    return counts
 
 
 def _volumes(volumes: Any, n: int) -> FloatArray:

@@ -99,7 +99,9 @@ class InitialLaw(ABC):
         Raises:
             ValueError: The law does not fit the network, or d is infinite.
         """
-        d, count = _dimension(d), _check.integer(count, "count", at_least=1)
+        _check.instance(network, "network", Network, "an mf.Network")
+        d, count = _dimension(d), _check.count(count, "count")
+        _check.memory(16.0 * count * network.row(d), "count", count)
         self.check(network, d)
         product, seed = self.parts(network), seed_of(rng)
         theta = np.empty((count, network.row(d)))
@@ -275,7 +277,8 @@ class Points(InitialLaw):
 
     def sample(self, network: Network, d: int, count: int, rng: Any = None) -> FloatArray:
         """A copy of the points; `count` must be their number."""
-        d, count = _dimension(d), _check.integer(count, "count", at_least=1)
+        _check.instance(network, "network", Network, "an mf.Network")
+        d, count = _dimension(d), _check.count(count, "count")
         self.check(network, d)
         if count != len(self.theta):
             raise ValueError(f"count must be {len(self.theta)}, the number of given points, got {count}")
@@ -296,7 +299,7 @@ class Points(InitialLaw):
 def _dimension(d: Any) -> int:
     if isinstance(d, float) and math.isinf(d):
         raise ValueError("d must be finite to draw neurons, got inf; model.reduce() has the laws for d = inf")
-    return _check.integer(d, "d", at_least=1)
+    return _check.count(d, "d")
 
 
 def _normal_rows(seed: int, step: int, count: int, d: int) -> FloatArray:

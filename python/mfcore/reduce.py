@@ -1,7 +1,7 @@
 """Models in the few coordinates that symmetry leaves: features Φ_q(z) at data nodes q.
 
 Everything a solver needs is here: with weights p_q and targets y_q,
-f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − f_q)² + τ².
+f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − f_q)² + τ²: eqs. (2.1) to (2.4).
 `model.reduce()` makes a `ReducedModel` from a model; `ReducedModel(…)` makes one from any features.
 """
 
@@ -247,7 +247,7 @@ class _Batched:
     def __call__(self, z: npt.ArrayLike) -> FloatArray:
         if self.function is None:
             raise ValueError("gradients must be given to differentiate a ReducedModel, got None")
-        points = np.asarray(z)
+        points = _check.array(z, "z", empty=True)
         if points.ndim == 1 and self.k == 1:
             points = points[:, None]
         points = _check.array(points, "z", shape=(None, self.k), empty=True)
@@ -261,7 +261,7 @@ class _Batched:
 
 
 def _names(given: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(given)
+    names = tuple(given) if isinstance(given, Sequence) else ()
     if isinstance(given, str) or not names or not all(isinstance(c, str) for c in names):
         raise TypeError(f"coordinates must be a sequence of names, got {given!r}")
     if len(set(names)) < len(names):

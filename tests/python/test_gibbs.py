@@ -104,7 +104,7 @@ def test_every_other_density_has_more_free_energy_by_exactly_its_divergence(seed
     mass = law.measure.mass * np.exp(size * rng.normal(size=40))
     other = mf.Density(law.measure.edges, mass / mass.sum())
     here, there = (model.features(m.as_cloud().points).T @ m.mass for m in (law.measure, other))
-    want = 0.2 * mf.kl(other, law.measure) + 0.5 * model.weights @ (here - there) ** 2  # math.md §8
+    want = 0.2 * mf.kl(other, law.measure) + 0.5 * model.weights @ (here - there) ** 2  # eq. (9.4)
     assert mf.free_energy(model, other) - law.free_energy == pytest.approx(want, rel=1e-9, abs=1e-12)
 
 

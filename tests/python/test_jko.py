@@ -71,7 +71,7 @@ def moments(density):
 
 
 def one_step(m, s, ridge, heat, tau):
-    """math.md §6.4: the Gaussian after one movement in F = λx²/2 + β⁻¹ Ent."""
+    """Eq. (10.15): the Gaussian after one movement in F = λx²/2 + β⁻¹ Ent."""
     widened = s + math.sqrt(s * s + 4 * (1 + ridge * tau) * tau * heat)
     return m / (1 + tau * ridge), widened / (2 * (1 + ridge * tau))
 

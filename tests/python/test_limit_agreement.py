@@ -70,7 +70,7 @@ def test_densities_atoms_and_movements_agree_within_the_errors_they_state(name):
 
 
 def allowance(model, run, neurons):
-    """Five deviations 2 sd_ρ(Ψ)/√N of R_N (math.md §8), and its offset (∫U(θ,θ) − ∫∫U)/N, along a run.
+    """Five deviations 2 sd_ρ(Ψ)/√N of R_N (eq. (10.2)), and its offset (∫U(θ,θ) − ∫∫U)/N, along a run.
 
     Fluctuations of the start are carried along by a flow that contracts the risk; the largest allowance up
     to a time is what holds there. Odds of a false alarm: 6e-7 for each model.

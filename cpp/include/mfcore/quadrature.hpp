@@ -1,5 +1,5 @@
 #pragma once
-// Quadrature rules of mass 1 for the laws that reductions average over (math.md section 2).
+// Quadrature rules of mass 1 for the laws that reductions average over (eq. (3.14)).
 #include <vector>
 
 #include "mfcore/views.hpp"
@@ -28,8 +28,8 @@ Rule panels_chi(double d, Index panels);
 /// 1e-8 (d = 3), 1e-5 (d = 2), 1e-3 (d = 1): see chi_panels.hpp.
 Rule chi_rule(double d);
 /// The direction u of gauss_gegenbauer for analytic features: equally spaced angles, u = sin(angle), at a
-/// given spacing in standard deviations 1/sqrt(d); for d = inf the trapezoidal rule for N(0, 1). Covers 9.5
-/// of them.
+/// given spacing in standard deviations 1/sqrt(d) (eq. (3.15)); for d = inf the trapezoidal rule for N(0, 1).
+/// Covers 9.5 of them.
 Rule angle_rule(double d, double spacing);
 
 }  // namespace mfcore

@@ -1,6 +1,5 @@
 #pragma once
-// Features of a network whose law of x is reduced by symmetry (math.md sections 1 to 4): every reduction here
-// is
+// Features of a network whose law of x is reduced by symmetry (eqs. (5.1) to (5.3)): every reduction here is
 //   Phi_q(z) = a E sigma(b + <s, z_q> + sum_i r_i s_{q,i} u_i),
 // with u_i the first coordinate of a uniform point of a sphere in R^{d_i}, independent; at d_i = inf the sum
 // is sqrt(sum_i r_i^2 s_{q,i}^2) G. Without radii this is the network itself at the inputs z_q.

@@ -1,6 +1,6 @@
 #pragma once
 // S_d(m, R) = E sigma(m + R u), u the first coordinate of a uniform point of S^{d-1}; for d = inf u ~ N(0, 1)
-// and S is T(m, R). Closed form for piecewise-linear sigma, quadrature in u otherwise (math.md section 1).
+// and S is T(m, R). Closed form for piecewise-linear sigma, quadrature in u otherwise (eqs. (3.1), (3.5)).
 #include <vector>
 
 #include "mfcore/activation.hpp"

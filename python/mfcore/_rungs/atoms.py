@@ -11,6 +11,7 @@ import numpy as np
 
 from .._atom_starts import FEW, curve, filling, freedom, gauss
 from .._check import FloatArray
+from .._check import memory as check_memory
 from .._panels import LEAST, NODES, Mesh, doubled, start_mesh
 from ..measure import Cloud
 from ..model import Model
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..atoms import Atoms
 
 _MOST_GAUSS = 64  # nodes per coordinate
+_ATOM_NUMBERS = 12  # per coordinate of an atom: stages of a step, and copies
 _SHARE = 0.01  # of the relative tolerance, for the panels of ρ₀
 
 
@@ -63,6 +65,7 @@ class AtomRung:
         free = freedom(initial)
         count = method.count or _default(free, self._noisy)
         if self._noisy:
+            self._check_memory(count)
             points = initial.sample(count, np.random.default_rng(self._seed))
             return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), None
         line = curve(initial)
@@ -82,9 +85,13 @@ class AtomRung:
         if each >= min(FEW, count) or free == 1:
             less = max(1, 2 * each // 3)
             return (*gauss(initial, each), gauss(initial, less) if less < each else None)
+        self._check_memory(count)
         points, weights = filling(initial, count, self._seed)
         half = max(1, count // 2)
         return points, weights, (points[:half], np.full(half, 1 / half)) if half < count else None
+
+    def _check_memory(self, count: int) -> None:
+        check_memory(8.0 * _ATOM_NUMBERS * count * len(self._reduced.coordinates), "count", count)
 
     @property
     def reduced(self) -> ReducedModel:
@@ -162,7 +169,7 @@ class AtomRung:
         return total
 
     def _sampling_error(self, z: FloatArray, f: FloatArray) -> float:
-        """Of N draws from ρ: variance 4 Var Ψ / N, bias (∫U(z, z)dρ − ∫∫U dρdρ) / N (math.md §8)."""
+        """Of N draws from ρ: variance 4 Var Ψ / N, bias (∫U(z, z)dρ − ∫∫U dρdρ) / N: eqs. (10.1), (10.2)."""
         reduced, w = self._reduced, self._atoms.weights
         residual = reduced.weights * (f - reduced.targets)
         first = second = own = 0.0

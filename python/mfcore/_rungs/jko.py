@@ -105,7 +105,7 @@ class JkoRung:
         return Cloud(points, weights)
 
     def risk(self) -> tuple[float, float]:
-        """R, and 5/4 of how far that of the companion is from it.
+        """R, and 5/4 of how far that of the companion is from it (eq. (8.8)).
 
         Errors are of first order in τ: the companion's are twice as large, up to what is of higher order. Its
         risk at odd steps is the mean of those before and after: a single step τ would have no error to show.

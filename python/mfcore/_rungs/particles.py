@@ -19,13 +19,14 @@ from ..data import Dataset
 from ..expectation import Exact, Expectation
 from ..model import Model
 from ..reduce import ReducedModel
-from .sgd import start_of
+from .sgd import check_memory, start_of
 
 if TYPE_CHECKING:
     from .stiff import ImplicitFlow
 
     Integrator = _core.Flow | ImplicitFlow
 
+_COPIES = 9  # of the neurons, at least: stages of a step, and the state between steps
 _HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
 DRIVER = 2**63  # number of the seed that drivers of nonlinear dynamics start from
 
@@ -46,6 +47,7 @@ class FlowRung:
         tolerance: float | None,
         followers: int = 0,
     ) -> None:
+        check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
         start = population(model, neurons, followers, seed)
         self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
         self._flow = begin(system_of(model, neurons, expectation, threads, followers), start)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .._check import FloatArray, shown
+from .._check import FloatArray, memory, shown
+from .._limits import unlimited
 from .._rng import Seed, derive
 from ..init import Points
 from ..model import Model
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16  # steps whose sizes are summed together when times are turned into steps
 
+_COPIES = 3  # of the neurons of a replica: their start, their place, and one to look at
+_REPLICA = 6000  # bytes of a replica beside its neurons
+
 
 class SgdRung:
     """Replicas of one-pass SGD, all on the same clock."""
@@ -28,6 +32,10 @@ class SgdRung:
 
     def __init__(self, method: SGD, model: Model, seed: int, threads: int) -> None:
         self._method, self._model, self._threads = method, model, threads
+        check_memory(_COPIES * method.neurons, model, "neurons", method.neurons)
+        check_memory(_COPIES * method.neurons * method.replicas, model, "replicas", method.replicas)
+        memory(float(_REPLICA) * method.replicas, "replicas", method.replicas)
+        memory(16.0 * method.neurons * method.batch, "batch", method.batch)
         self._seeds = [seed] + [derive(seed, k) for k in range(1, method.replicas)]
         self._clock = _Clock(method.step, method.schedule)
         starts = [start_of(model, method.neurons, s) for s in self._seeds]
@@ -81,7 +89,8 @@ class SgdRung:
         try:
             self._end = _core.run_sgd(self._runs, self._clock.step(t), self._threads, seconds)
         except KeyboardInterrupt:  # in a Python function, while replicas were at different steps
-            _core.run_sgd(self._runs, max(run.step for run in self._runs), self._threads)
+            with unlimited():
+                _core.run_sgd(self._runs, max(run.step for run in self._runs), self._threads)
             self._end = "interrupted"
         return self._end == "reached"
 
@@ -167,6 +176,11 @@ class _Clock:
                 )
 
 
+def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
+    """Refuse a `value` that needs more rows of neurons than fit in memory."""
+    memory(8.0 * rows * (model.row or 1), name, value)
+
+
 def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
     """The initial neurons: the same for every method started with the same seed."""
     if model.row is None:
@@ -176,4 +190,5 @@ def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
     if isinstance(model.init, Points) and len(model.init.theta) != neurons:
         given = len(model.init.theta)
         raise ValueError(f"neurons must be {given}, the number of given points, got {neurons}")
+    check_memory(2 * neurons, model, "neurons", neurons)
     return model.init.sample(model.network, int(model.d), neurons, Seed(seed))

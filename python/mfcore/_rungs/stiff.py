@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._check import FloatArray
+from .._check import FloatArray, memory
 
 # The solvers' own memory cannot be copied, so they start afresh after so many steps, at a state that can be
 # stored; `restore` does again what they did since.
 _RESTART = 500
 
 KINDS = {"lsoda": "LSODA", "bdf": "BDF", "radau": "Radau"}
+_MATRICES = {"lsoda": 1, "bdf": 4, "radau": 6}  # of the size of the state squared that they hold
 
 
 class _Point(NamedTuple):
@@ -72,6 +73,7 @@ class ImplicitFlow:
         self._shares = np.repeat(share, len(speed))[self._moving] / max(int((speed > 0).sum()), 1)
         self._walls: npt.NDArray[np.bool_] = np.resize(np.array(walls or [False]), system.size)
         self._columns = len(speed)
+        memory(_MATRICES[kind] * 8.0 * float(self._moving.sum()) ** 2, "method", kind)
         self._point = _Point(0.0, start.ravel(), 0, 0.0, start.ravel(), None, 0)
         self._solver: Any = None
         self._shown, self.evaluations = 0.0, 0

@@ -18,6 +18,8 @@ from .._parts import GaussianPart
 from .._rng import seed_of
 from ..network import Network
 
+MOST_NOISE = 1e150  # standard deviations whose squares, and sums of such squares, are numbers
+
 
 class DataLaw(ABC):
     """A law P(x, y) of inputs x in R^d and labels y in R. Base class of all laws; not made by itself.
@@ -59,8 +61,10 @@ class DataLaw(ABC):
             >>> bool((tail == X[3:]).all())
             True
         """
-        n = _check.integer(n, "n", at_least=1)
-        first = _check.integer(first, "first", at_least=0)
+        n = _check.count(n, "n")
+        first = _check.integer(first, "first", at_least=0, at_most=2**63 - 1 - n)
+        d = self._finite_dimension()
+        _check.memory(8.0 * n * (d + 1), *(("n", n) if n > 1 else ("d", d)))
         sampler = self._iid_sampler
         X, y = sampler.draw(seed_of(rng), first, n)
         return X, y
@@ -171,7 +175,12 @@ def dimension(value: Any, *, infinite: bool = False) -> float:
     """Check `d`: an int >= 1, or math.inf where that is allowed."""
     if infinite and isinstance(value, float) and value == math.inf:
         return math.inf
-    return _check.integer(value, "d", at_least=1)
+    return _check.count(value, "d")
+
+
+def noise_level(value: Any) -> float:
+    """Check the standard deviation of label noise: a number >= 0 whose square is one, too."""
+    return _check.number(_check.number(value, "noise", at_least=0), "noise", at_most=MOST_NOISE)
 
 
 def own_array(value: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:

@@ -41,6 +41,7 @@ class CheckedLink:
 def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
     """A callable as it is; coefficients as a dict of tuples, checked against P and the kind of inputs."""
     if callable(link):
+        _check.memory(32.0 * p, "directions", p)
         CheckedLink(link)(np.linspace(0.25, 0.75, 2 * p).reshape(2, p))
         return link  # type: ignore[no-any-return]
     if isinstance(link, Mapping):
@@ -53,6 +54,7 @@ def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
             if clean in terms:
                 raise ValueError(f"link must name every term once, got {clean} twice")
             terms[clean] = _check.number(value, f"link[{key!r}]")
+        _check.squares(np.array(list(terms.values())), "link")
         return terms
     if isinstance(link, Sequence | np.ndarray) and not isinstance(link, str):
         if inputs == "hypercube":
@@ -60,6 +62,7 @@ def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
         if p != 1:
             raise ValueError(f"link must be a callable or a dict for P > 1, got a sequence with P = {p}")
         coefficients = _check.array(link, "link", shape=(None,))
+        _check.squares(coefficients, "link")
         return {(k,): float(c) for k, c in enumerate(coefficients)}
     raise TypeError(f"link must be a callable, a dict or a sequence of coefficients, got {link!r}")
 

@@ -1,4 +1,4 @@
-"""The bias of one-pass SGD with a finite step, and the step for a wanted one."""
+"""The bias of one-pass SGD with a finite step (eqs. (10.7), (10.8)), and the step for a wanted one."""
 
 from __future__ import annotations
 
