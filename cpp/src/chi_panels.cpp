@@ -11,7 +11,7 @@
 namespace mfcore {
 namespace {
 
-using Pack = simd::Vec<double>;
+using Packet = simd::Vec<double>;
 
 constexpr double kNone = 1e-17;    // kinks so small in a panel that what is left is linear
 constexpr double kLongest = 1.25;  // of a piece in theta, s = kink cosh(theta): powers up to s^40 are smooth
@@ -136,10 +136,10 @@ void ChiPanels::points(Index panel, double kink, double from, double width, Poin
     const double scale = width * kink / (2 * (p.high - p.low));
     const double constant = d_ / 2 - (d_ - 1) / 2 * std::log(d_) - p.log_mass;
     for (Index i = 0; i < kPoints; i += simd::kLanes<double>) {
-        const Pack theta = from + width / 2 * (1 + simd::load(legendre_.nodes.data() + i));
-        const Pack e = simd::exp<double>(theta), inverse = 1 / e;
-        const Pack s = kink / 2 * (e + inverse);
-        const Pack log_density = (d_ - 1) * simd::log_positive<double>(s) - s * s / 2 + constant;
+        const Packet theta = from + width / 2 * (1 + simd::load(legendre_.nodes.data() + i));
+        const Packet e = simd::exp<double>(theta), inverse = 1 / e;
+        const Packet s = kink / 2 * (e + inverse);
+        const Packet log_density = (d_ - 1) * simd::log_positive<double>(s) - s * s / 2 + constant;
         simd::store(out.s.data() + i, s);
         simd::store(out.weights.data() + i, simd::load(legendre_.weights.data() + i) * scale * (e - inverse) *
                                                 simd::exp<double>(log_density));
@@ -151,7 +151,7 @@ void ChiPanels::add(Index panel, const Points& at, const Values& values, Project
     constexpr Index kLanes = simd::kLanes<double>, kPacks = kPoints / kLanes;
     const Panel& panel_here = panels_[static_cast<std::size_t>(panel)];
     const double mid = panel_here.low + panel_here.high, inverse = 1 / (panel_here.high - panel_here.low);
-    Pack x[kPacks], before[kPacks] = {}, p[kPacks], weighted[kFunctions][kPacks];
+    Packet x[kPacks], before[kPacks] = {}, p[kPacks], weighted[kFunctions][kPacks];
     for (Index i = 0; i < kPacks; ++i) {
         x[i] = (2 * simd::load(at.s.data() + i * kLanes) - mid) * inverse;
         p[i] = simd::fill(1.0);
@@ -161,13 +161,13 @@ void ChiPanels::add(Index panel, const Points& at, const Values& values, Project
     }
     for (std::size_t k = 0; k < kOrder; ++k) {
         for (std::size_t f = 0; f < kFunctions; ++f) {
-            Pack sum{};
+            Packet sum{};
             for (Index i = 0; i < kPacks; ++i) sum += weighted[f][i] * p[i];
             moments[f][k] += simd::sum<double>(sum);
         }
         const double off = k > 0 ? panel_here.off[k - 1] : 0, diagonal = panel_here.diagonal[k];
         for (Index i = 0; i < kPacks; ++i) {
-            const Pack next = ((x[i] - diagonal) * p[i] - off * before[i]) * panel_here.inverse_off[k];
+            const Packet next = ((x[i] - diagonal) * p[i] - off * before[i]) * panel_here.inverse_off[k];
             before[i] = p[i];
             p[i] = next;
         }
