@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,10 @@ from scipy import special
 from ._cells import check_density, log_volumes, reduction_for
 from ._check import FloatArray
 from ._minimise.boxes import as_box, moving
+from ._minimise.compact import predictions
+from ._minimise.errors import of_nodes
 from ._minimise.newton import places
-from ._minimise.search import decay, landscape, potential
+from ._minimise.search import decay, landscape, potential, twice
 from ._place import AnyModel, MeasureLike
 from ._project import Coordinates
 from .functions import risk
@@ -23,6 +26,7 @@ from .model import Model
 from .reduce import ReducedModel
 
 FARTHEST = 1e5  # how far out Ψ_λ is searched where no extent is given
+ROUNDING = 1e-15
 FLAT = 1e-3  # part of the gap that Ψ_λ may fall over the last decade of the box to count as bounded below
 
 
@@ -32,12 +36,17 @@ class Certificate:
 
     Args:
         value: R at λ = 0, R/2 + (λ/2)∫|θ|²dρ with decay, and with noise the free energy F, of the measure.
-        lower_bound: No measure has a lower value than this (in `box`, where one is given).
-        gap: ``value - lower_bound``: how far the measure can be from the best one.
+        lower_bound: No measure has a lower value than this (in `box`, where one is given), `error` included.
+        gap: How far the measure can be from the best one, if searches, sums over nodes of the data and cells
+            are exact; how far they are not is `error`: ``value - lower_bound <= gap + error``.
         risk: R of the measure.
         argmin: Where Ψ_λ is lowest, in reduced coordinates: where mass would help most. None with noise.
         box: Ends of the coordinates between which Ψ_λ was searched or, with noise, integrated.
         message: What to know about the bound, if anything.
+        error: Estimate of what `gap` does not contain. Without noise: twice the difference of the minimum of
+            Ψ_λ to that of a second search from other points, and the error of the data's nodes. With noise: the
+            difference between the dual on the cells and as an integral over the coordinates, and the error of
+            that.
     """
 
     value: float
@@ -47,11 +56,12 @@ class Certificate:
     argmin: FloatArray | None
     box: tuple[tuple[float, float], ...] | None
     message: str = ""
+    error: float = 0.0
 
     def __repr__(self) -> str:
         told = f", message={self.message!r}" if self.message else ""
         return (
-            f"Certificate(gap={self.gap:.3g}, value={self.value:.8g}, lower_bound={self.lower_bound:.8g}, "
+            f"Certificate(gap={self.gap:.3g}, error={self.error:.1e}, value={self.value:.8g}, lower_bound={self.lower_bound:.8g}, "
             f"risk={self.risk:.8g}{told})"
         )
 
@@ -68,8 +78,9 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
     ``lower_bound`` is that of the averaged measure, and ``gap`` is the value of the neurons themselves above
     it.
 
-    With noise F(ρ) − F* ≤ β⁻¹KL(ρ‖ρ̂), ρ̂ ∝ v e^{−βΨ_λ(·;ρ)}, for an `mf.Density`, among all laws on its
-    grid. For points, whose F is infinite, only the bound F* ≥ D(f_ρ) is left.
+    With noise F(ρ) − F* ≤ β⁻¹KL(ρ‖ρ̂), ρ̂ ∝ v e^{−βΨ_λ(·;ρ)}, for an `mf.Density`: ``gap`` is that among all
+    laws on its grid, ``lower_bound`` is D(f_ρ) as an integral and holds for all laws, on the box of the grid
+    alone if nothing else confines them. For points, whose F is infinite, only F* ≥ D(f_ρ) is left.
 
     Args:
         model: A model with a reduction, or a `ReducedModel`.
@@ -102,7 +113,9 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
     if isinstance(measure, Density):
         return _relative_entropy(reduced, measure)
     points, weights = as_measure(measure, "measure", len(reduced.coordinates))
-    return _dual(reduced, points, weights, reduced.risk(points, weights))
+    f, _ = predictions(reduced, points, weights)
+    size = float(reduced.weights @ np.square(f - reduced.targets)) + reduced.noise
+    return _dual(reduced, points, weights, size)
 
 
 def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
@@ -115,9 +128,9 @@ def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
     if model.temperature > 0:
         return _dual(reduced, points, weights, own)
     averaged = _convexity(reduced, points, weights, extent)
-    value = averaged.value + _share(reduced) * (own - averaged.risk)
-    gap = max(value - averaged.lower_bound, 0.0)
-    return Certificate(value, averaged.lower_bound, gap, own, averaged.argmin, averaged.box, averaged.message)
+    more = _share(reduced) * (own - averaged.risk)
+    value, gap = averaged.value + more, max(averaged.gap + more, 0.0)
+    return dataclasses.replace(averaged, value=value, gap=gap, risk=own)
 
 
 def _share(reduced: ReducedModel) -> float:
@@ -132,23 +145,27 @@ def _convexity(reduced: ReducedModel, points: FloatArray, weights: FloatArray, e
         else as_box(extent, reduced)
     )
     share = _share(reduced)
-    f = weights @ reduced.features(points)
+    f, missed = predictions(reduced, points, weights)
     residual = reduced.weights * (f - reduced.targets)
     size = float(reduced.weights @ np.square(f - reduced.targets)) + reduced.noise
     value = share * size + float(weights @ decay(reduced, points))
     mean = float(weights @ potential(reduced, points, residual))
-    found, depths = landscape(reduced, box).lowest(residual)
-    gap = 2 * share * max(mean - float(depths[0]), 0.0)
-    lower, message = value - gap, ""
+    (argmin, depth), difference = twice(landscape(reduced, box), residual)
+    gap = 2 * share * max(mean - depth, 0.0)
+    error = share * (4 * difference + of_nodes(reduced, f) + missed * (2 * math.sqrt(size) + missed))
+    error += ROUNDING * (1 + value)
+    lower, message = value - gap - error, ""
     trivial = share * reduced.noise
-    if extent is None and _falls(reduced, found[0], float(depths[0]), residual, mean):
+    if extent is None and _falls(reduced, argmin, depth, residual, mean):
         lower, message = (
             trivial,
             "Ψ has no lower bound, it seems: the bound is that of any fit",
         )
     elif lower < trivial:
         lower, message = trivial, "the bound is that of any fit"
-    return Certificate(value, lower, value - lower if message else gap, size, found[0], tuple(box), message)
+    if message:
+        gap, error = value - lower, 0.0
+    return Certificate(value, lower, gap, size, argmin, tuple(box), message, error)
 
 
 def _falls(
@@ -170,13 +187,14 @@ def _relative_entropy(reduced: ReducedModel, density: Density) -> Certificate:
     h = mass @ where.features.values
     law, log_z = where.law(h)
     gap = reduced.temperature * float(special.kl_div(mass, law).sum())
-    lower = where.dual(h, log_z)
+    dual = where.dual(h, log_z)
     size = float(np.square(h - where.features.target).sum()) + where.features.unreached
     box = tuple((float(e[0]), float(e[-1])) for e in density.edges)
-    return Certificate(lower + gap, lower, gap, size, None, box)
+    lower, _ = dual_bound(reduced, where.features.function(h), list(box))
+    return Certificate(dual + gap, lower, gap, size, None, box, error=abs(dual - lower))
 
 
 def _dual(reduced: ReducedModel, points: FloatArray, weights: FloatArray, size: float) -> Certificate:
-    lower = dual_bound(moving(reduced), weights @ reduced.features(points))
+    lower, error = dual_bound(moving(reduced), predictions(reduced, points, weights)[0])
     message = "the free energy of points is infinite; only the lower bound means something"
-    return Certificate(math.inf, lower, math.inf, size, None, None, message)
+    return Certificate(math.inf, lower, math.inf, size, None, None, message, error)

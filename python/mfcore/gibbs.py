@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from . import _check, _core
 from ._cells import log_factor, log_volumes
 from ._check import FloatArray
 from ._minimise.boxes import Box, as_box, moving
-from ._minimise.errors import around, integrated
+from ._minimise.errors import Integrated, around, integrated
 from ._minimise.extent import centers, find_box, grid
 from ._minimise.newton import newton, places
 from ._place import AnyModel
@@ -23,7 +24,7 @@ from .measure import Cloud, Density, as_points
 from .model import Model
 from .reduce import ReducedModel
 
-CELLS = {1: 2000, 2: 160, 3: 32}  # per coordinate, by the number of coordinates
+CELLS = {1: 2000, 2: 160}  # per coordinate, by the number of coordinates; in more the nodes of the integrals
 FEWEST = 14
 FINER = 1e-6  # the integrals' gap, relative to that of the cells: its root is an error of R
 _CELL_BYTES = 150  # that a cell takes, with few features
@@ -148,27 +149,17 @@ def gibbs(
     else:
         box = as_box(extent, reduced)
     small = around(reduced, box, extent is not None)
+    ask = functools.partial(integrated, reduced, box, ends=extent is not None, small=small)
     if len(counts) <= 2:
         law = _on_cells(reduced, grid(box, counts), accuracy, f)
-    else:
-        _check.memory(16.0 * math.prod(counts) * len(small.model.weights), "cells", cells)
-        where, dz = _legendre(box, counts)
-        law = _on_points(small.model, where, dz, accuracy, None if f is None else small.restricted(f))
-        law = dataclasses.replace(law, f=small.function(law.f))
-    found = integrated(
-        reduced, box, law.f, FINER * accuracy, ends=extent is not None, small=small
-    )
-    return dataclasses.replace(
-        law,
-        risk=found.risk,
-        free_energy=found.dual + found.gap,
-        dual=found.dual - found.error,
-        gap=found.gap,
-        f=found.f,
-        error=found.error,
-        risk_error=found.risk_error,
-        node_error=found.node_error,
-    )
+        return _with_errors(law.measure, law.steps, ask(law.f, FINER * accuracy), reduced)
+    f = np.zeros(len(reduced.weights)) if f is None else f
+    if cells is None:
+        found = ask(f, FINER * accuracy)
+        return _with_errors(Cloud(found.points, found.mass), found.steps, found, reduced)
+    _check.memory(16.0 * math.prod(counts) * len(small.model.weights), "cells", cells)
+    law = _on_points(small.model, *_legendre(box, counts), accuracy, small.restricted(f))
+    return _with_errors(law.measure, law.steps, ask(small.function(law.f), FINER * accuracy), reduced)
 
 
 def gibbs_path(model: AnyModel, temperatures: npt.ArrayLike, **options: Any) -> tuple[Stationary, ...]:
@@ -204,11 +195,38 @@ def gibbs_path(model: AnyModel, temperatures: npt.ArrayLike, **options: Any) -> 
     return tuple(out)
 
 
-def dual_bound(reduced: ReducedModel, f: FloatArray) -> tuple[float, float]:
-    """D(f) − error ≤ inf F and the error of the integral, over all that e^{−βΨ_λ} v in the potential of f has."""
-    box, _ = find_box(reduced, f, fixed=True)
-    found = integrated(reduced, box, f, 1.0, fixed=True)
+def dual_bound(reduced: ReducedModel, f: FloatArray, grid: Box | None = None) -> tuple[float, float]:
+    """D(f) − error ≤ inf F and the error, integrated over all that e^{−βΨ_λ} v has in the potential of f.
+
+    If that is not confined, over the box `grid`, where there is one.
+    """
+    try:
+        box, _ = find_box(reduced, f, fixed=True)
+    except ValueError:
+        if grid is None:
+            raise
+        found = integrated(reduced, grid, f, 1.0, fixed=True, ends=True)
+    else:
+        found = integrated(reduced, box, f, 1.0, fixed=True)
     return found.dual - found.error, found.error
+
+
+def _with_errors(
+    measure: Density | Cloud, steps: int, found: Integrated, reduced: ReducedModel
+) -> Stationary:
+    return Stationary(
+        measure,
+        risk=found.risk,
+        free_energy=found.dual + found.gap,
+        dual=found.dual - found.error,
+        gap=found.gap,
+        f=found.f,
+        temperature=reduced.temperature,
+        steps=steps,
+        error=found.error,
+        risk_error=found.risk_error,
+        node_error=found.node_error,
+    )
 
 
 def _on_cells(

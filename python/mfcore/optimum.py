@@ -11,7 +11,8 @@ import scipy
 from . import _check
 from ._check import FloatArray
 from ._minimise.boxes import as_box, moving
-from ._minimise.search import Landscape, decay, differentiable, gradient, landscape, potential
+from ._minimise.errors import of_nodes
+from ._minimise.search import Landscape, decay, differentiable, gradient, landscape, potential, twice
 from ._minimise.simplex import simplex_least_squares
 from ._place import AnyModel
 from .measure import Cloud
@@ -22,6 +23,7 @@ FARTHEST = (10.0, 1e3, 1e5)  # ends of the boxes that are searched, one after th
 MOST_ROUNDS = 100
 MOST_STALLED = 3  # rounds that improve nothing
 SLIDES = 40  # quasi-Newton steps of the atoms per round
+ROUNDING = 1e-15
 CLOSE = 1e-3  # atoms this near to each other, relative to 1 + |z|, are tried as one at the end
 
 
@@ -33,9 +35,14 @@ class Optimum:
         measure: The atoms found, in reduced coordinates.
         risk: R at them.
         value: What is minimised: R, or R/2 + (λ/2)∫|z|²dρ with decay.
-        gap: No measure on `box` has a value below ``value - gap``, as far as the search for the minimum of
-            Ψ_λ on it found the lowest place.
-        box: Ends (low, high) of each coordinate.
+        gap: What convexity leaves to gain: 2(∫Ψdρ − min Ψ), or half of it with decay. It takes the minimum
+            that the search on `box` found, and the sum over the data's nodes, for exact; that they are not is
+            `error`.
+        error: Estimate of what `gap` does not contain: twice the difference to the minimum that a second search
+            of `box` finds from other points, and the error of averaging over the data by a sum over nodes, from
+            `ReducedModel.node_error`. No measure on `box` has a value below ``value - gap - error``, to that
+            estimate.
+        box: Ends (low, high) of each coordinate. What is beyond is in neither; see `message`.
         message: What to know about the box, if anything.
     """
 
@@ -43,6 +50,7 @@ class Optimum:
     risk: float
     value: float
     gap: float
+    error: float
     box: tuple[tuple[float, float], ...]
     message: str = ""
 
@@ -51,7 +59,7 @@ class Optimum:
         told = f", message={self.message!r}" if self.message else ""
         return (
             f"Optimum(risk={self.risk:.8g}, value={self.value:.8g}, gap={self.gap:.1e}, "
-            f"atoms={len(self.measure)}, box={box}{told})"
+            f"error={self.error:.1e}, atoms={len(self.measure)}, box={box}{told})"
         )
 
 
@@ -205,11 +213,15 @@ def _result(place: Landscape, state: _State, message: str = "") -> Optimum:
     reduced = place.reduced
     factor = 1.0 if reduced.ridge else 2.0
     cloud = Cloud(state.atoms, state.weights / state.weights.sum())
+    f = cloud.weights @ reduced.features(cloud.points)
+    residual = reduced.weights * (f - reduced.targets)
+    search = 2 * twice(place, residual)[1]
     return Optimum(
         cloud,
         risk=reduced.risk(cloud.points, cloud.weights),
         value=factor * state.value,
         gap=factor * state.gap,
+        error=factor * (search + 0.5 * of_nodes(reduced, f)) + ROUNDING * (1 + factor * state.value),
         box=tuple(place.box),
         message=message,
     )

@@ -22,10 +22,11 @@ from .boxes import Box
 FEW = 64  # nodes that need no help
 FIRST, MOST = 256, 1024  # points that W is made from, ...
 MOST_NUMBERS = 25_000_000  # ... and features there
-GOOD = 1e-12  # error that is not worth more points
 MOST_WHOLE = 2048  # nodes that can all be kept in one coordinate, if few are not good enough
 TESTS = 48  # fresh points that the error is measured at
-TOLERANCE = 1e-13  # part of (Σp Φ²)^½ that may be missed
+TOLERANCE = {1: 1e-13, 2: 1e-13}  # part of (Σp Φ²)^½ that may be missed, by the number of coordinates, ...
+COARSE = 1e-9  # ... where there are more, and so more functions
+GOOD = 10.0  # times the tolerance is an error that is not worth more points
 CANDIDATES = 4096  # nodes among which those that are kept are chosen
 CHUNK = 1 << 20  # numbers between two chances to be interrupted
 
@@ -69,23 +70,23 @@ def compact(reduced: ReducedModel, box: Box, *, wide: bool = False) -> Compact:
     """
     if len(reduced.weights) <= FEW:
         return Compact(reduced, reduced)
-    count = FIRST
+    count, tolerance = FIRST, TOLERANCE.get(len(box), COARSE)
     table, size, sample = np.empty((0, len(reduced.weights))), np.empty(0), _scattered(reduced, box, wide)
     while True:
-        new = _features(reduced, sample[len(table) : count + TESTS])
+        new = in_pieces(reduced, sample[len(table) : count + TESTS]) * np.sqrt(reduced.weights)
         norms = np.sqrt(np.square(new).sum(axis=1))
         table = np.concatenate([table, new / np.where(norms > 0, norms, 1.0)[:, None]])
         size = np.concatenate([size, np.where(norms > 0, norms, 1.0)])
-        rows = _row_space(table[TESTS:])
+        rows = _row_space(table[TESTS:], tolerance)
         if len(rows) == len(reduced.weights):
             return Compact(reduced, reduced)
         found = _made(reduced, rows)
         values = found.features(sample[:TESTS]) / (np.sqrt(len(rows)) * size[:TESTS, None])
         error = float(np.sqrt(np.square(table[:TESTS] - values @ rows).sum(axis=1)).max())
         count *= 2
-        if error <= GOOD or count > MOST or count * len(reduced.weights) > MOST_NUMBERS:
+        if error <= GOOD * tolerance or count > MOST or count * len(reduced.weights) > MOST_NUMBERS:
             break
-    if error > GOOD and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
+    if error > GOOD * tolerance and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
         return Compact(reduced, reduced)
     return Compact(found, reduced, rows, error)
 
@@ -140,16 +141,29 @@ def _scattered(reduced: ReducedModel, box: Box, wide: bool) -> FloatArray:
     return np.asarray(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
 
 
-def _features(reduced: ReducedModel, points: FloatArray) -> FloatArray:
-    """√p_q Φ_q at points, in pieces that are short."""
+def in_pieces(
+    reduced: ReducedModel, points: FloatArray, of: Callable[[FloatArray], FloatArray] = lambda phi: phi
+) -> FloatArray:
+    """A function of the features at points, row by row, in calls that are short and hold little."""
     step = max(1, CHUNK // len(reduced.weights))
-    root = np.sqrt(reduced.weights)
-    return np.concatenate(
-        [reduced.features(points[at : at + step]) * root for at in range(0, len(points), step)]
-    )
+    starts = range(0, max(len(points), 1), step)
+    return np.concatenate([of(reduced.features(points[at : at + step])) for at in starts])
 
 
-def _row_space(table: FloatArray) -> FloatArray:
+def predictions(reduced: ReducedModel, points: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
+    """f_q of a measure, and the (Σ_q p_q δf_q²)^½ that is missed where it is found with fewer nodes."""
+    n, q = len(points), len(reduced.weights)
+    if n * q <= MOST_NUMBERS or q <= FEW:
+        step = max(1, CHUNK // q)
+        parts = (weights[at : at + step] @ reduced.features(points[at : at + step]) for at in range(0, n, step))
+        return np.asarray(sum(parts)), 0.0
+    box = [(float(low), float(max(high, low + 1e-9))) for low, high in zip(points.min(0), points.max(0), strict=True)]
+    small = compact(reduced, box)
+    f = small.function(predictions(small.model, points, weights)[0])
+    return f, small.error * float(np.sqrt(reduced.weights @ f**2))
+
+
+def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
     """Orthonormal rows that span those of `table` to the tolerance, in the mean square."""
     if table.shape[1] <= len(table):
         _, size, right = scipy.linalg.svd(table, full_matrices=False)
@@ -158,7 +172,7 @@ def _row_space(table: FloatArray) -> FloatArray:
         _, size, turned = scipy.linalg.svd(small.T)
         right = turned @ tall.T
     tail = np.sqrt(np.cumsum(np.square(size)[::-1])[::-1])
-    return np.ascontiguousarray(right[: max(1, int((tail > TOLERANCE * np.sqrt(len(table))).sum()))])
+    return np.ascontiguousarray(right[: max(1, int((tail > tolerance * np.sqrt(len(table))).sum()))])
 
 
 def _picked(

@@ -19,9 +19,9 @@ from .newton import Places, Solution, newton
 from .search import decay
 from .span import Span
 
-ROUGH_NODES, NODES = 10, 16  # of a panel's two rules
-FIRST = {1: 24, 2: 3}  # panels per coordinate to begin with, by the number of coordinates
-FEWEST = 2
+NODES = {1: (10, 16), 2: (16, 24), 3: (24, 32)}  # of a panel's two rules, by the number of coordinates
+FEW_NODES = (11, 15)
+FIRST = {1: 24, 2: 2}  # panels per coordinate to begin with; else one
 MOST_NUMBERS = {1: 1 << 24}  # points times features
 MOST_NUMBERS_MORE = 1 << 25
 MOST_ROUNDS = 60
@@ -29,7 +29,8 @@ GOAL = 2e-13  # of the two relative errors, by which rounding is far
 DEEP = 45.0  # logs below the top at which a density does not matter
 STEEP = 14.0  # logs by which a density may change in a panel
 MOST_LOG = 50.0  # above the top that the finer rule has seen
-ROOM = 0.25  # of the box that is added at an end of it, for the tails
+ROOM = {1: 0.25, 2: 0.1}  # of the box that is added at an end of it, for the tails
+LEFT_OUT = 1e-11  # mass beyond a box without room around it: see EMPTY in `extent`
 PROBES = 65  # of a panel, between its nodes
 SMALL = 0.1  # of the largest error: not worth halving yet
 
@@ -79,32 +80,37 @@ def continuum(
         ends: Whether space ends where the box does.
     """
     k = len(box)
-    sides = box if ends else [_wider(*side, radius) for side, radius in zip(box, reduced.nonnegative, strict=True)]
-    axes = [np.linspace(low, high, FIRST.get(k, FEWEST) + 1) for low, high in sides]
+    sides = box if ends else wider(reduced, box)
+    rough, nodes = NODES.get(k, FEW_NODES)
+    axes = [np.linspace(low, high, FIRST.get(k, 1) + 1) for low, high in sides]
     most = MOST_NUMBERS.get(k, MOST_NUMBERS_MORE) // (len(reduced.weights) + 8)
     h = np.sqrt(reduced.weights) * f
     for _ in range(MOST_ROUNDS):
-        where = _nodes(reduced, axes, NODES)
+        where = _nodes(reduced, axes, nodes)
         if fixed:
             mass, log_z = where.law(h)
             found = Solution(mass, h, mass @ where.features.values, where.dual(h, log_z), 0)
         else:
             found = newton(where, h, tolerance)
             h = found.h
-        errors = _Errors.of(where, _nodes(reduced, axes, ROUGH_NODES), found, axes)
-        steep = [_steep(where, found, axes, c) for c in range(k)]
+        errors = _Errors.of(where, _nodes(reduced, axes, rough), found, axes, (nodes, rough))
+        steep = [_steep(where, found, axes, c, nodes) for c in range(k)]
         halved = [_halved(*pair) for pair in zip(axes, errors.wrong(where, found, steep), strict=True)]
         more = any(len(new) > len(old) for new, old in zip(halved, axes, strict=True))
-        if not more or np.prod([float(NODES * (len(e) - 1)) for e in halved]) > most:
+        if not more or np.prod([float(nodes * (len(e) - 1)) for e in halved]) > most:
             break
         axes = halved
     outside = 0.0 if ends else _outside(where, found, box)
     return Continuum(found, where, errors.integral, errors.moments, outside)
 
 
-def _wider(low: float, high: float, radius: bool) -> tuple[float, float]:
-    room = ROOM * (high - low)
-    return (max(low - room, 0.0) if radius else low - room), high + room
+def wider(reduced: ReducedModel, box: Box) -> Box:
+    """The box with room for tails around it."""
+    out: Box = []
+    for (low, high), radius in zip(box, reduced.nonnegative, strict=True):
+        room = ROOM.get(len(box), 0.0) * (high - low)
+        out.append((max(low - room, 0.0) if radius else low - room, high + room))
+    return out
 
 
 def _nodes(reduced: ReducedModel, axes: list[FloatArray], n: int) -> Places:
@@ -139,11 +145,13 @@ class _Errors:
     means: list[FloatArray]
 
     @classmethod
-    def of(cls, fine: Places, rough: Places, found: Solution, axes: list[FloatArray]) -> _Errors:
+    def of(
+        cls, fine: Places, rough: Places, found: Solution, axes: list[FloatArray], counts: tuple[int, int]
+    ) -> _Errors:
         exponents = [_exponent(where, found.h) for where in (fine, rough)]
         top = exponents[0].max()
         sums: list[list[tuple[FloatArray, FloatArray]]] = []
-        for where, exponent, n in zip((fine, rough), exponents, (NODES, ROUGH_NODES), strict=True):
+        for where, exponent, n in zip((fine, rough), exponents, counts, strict=True):
             g = np.exp(np.minimum(exponent - top, MOST_LOG))
             sums.append(_panel_sums(g, where.features.values - found.mean, axes, n))
         total = sums[0][0][0].sum()
@@ -206,27 +214,27 @@ def _panel_sums(
     return out
 
 
-def _steep(where: Places, found: Solution, axes: list[FloatArray], c: int) -> FloatArray:
+def _steep(where: Places, found: Solution, axes: list[FloatArray], c: int, nodes: int) -> FloatArray:
     """Panels of axis c in which the density, at its best in the other coordinates, changes too much.
 
     In one coordinate also between the nodes, by the polynomial through them: a peak may be narrower than they
     are dense.
     """
-    shape = [NODES * (len(edges) - 1) for edges in axes]
-    density = where.log_volume - where.beta * where.potential(found.h) - _log_weights(axes)
+    shape = [nodes * (len(edges) - 1) for edges in axes]
+    density = where.log_volume - where.beta * where.potential(found.h) - _log_weights(axes, nodes)
     others = tuple(i for i in range(len(axes)) if i != c)
-    profile = density.reshape(shape).max(axis=others).reshape(-1, NODES)
+    profile = density.reshape(shape).max(axis=others).reshape(-1, nodes)
     if len(axes) == 1:
-        x, _ = _core.gauss_legendre(NODES)
-        there = np.polynomial.legendre.legvander(np.linspace(-1, 1, PROBES), NODES - 1)
-        back = np.linalg.solve(np.polynomial.legendre.legvander(x, NODES - 1).T, there.T)
+        x, _ = _core.gauss_legendre(nodes)
+        there = np.polynomial.legendre.legvander(np.linspace(-1, 1, PROBES), nodes - 1)
+        back = np.linalg.solve(np.polynomial.legendre.legvander(x, nodes - 1).T, there.T)
         profile = np.hstack([profile, profile @ back])
     profile = np.maximum(profile, profile.max() - DEEP)
     return np.asarray(np.ptp(profile, axis=1) > STEEP)
 
 
-def _log_weights(axes: list[FloatArray]) -> FloatArray:
-    _, w = _core.gauss_legendre(NODES)
+def _log_weights(axes: list[FloatArray], nodes: int) -> FloatArray:
+    _, w = _core.gauss_legendre(nodes)
     logs = np.zeros(())
     for edges in axes:
         logs = np.add.outer(logs, np.log(np.diff(edges)[:, None] * (w / w.sum())).ravel())
@@ -240,6 +248,8 @@ def _halved(edges: FloatArray, wrong: FloatArray) -> FloatArray:
 
 def _outside(where: Places, found: Solution, box: Box) -> float:
     """Mass in the room around the box: more than there is beyond."""
+    if len(box) not in ROOM:
+        return LEFT_OUT
     ends = np.array(box)
     beyond = ((where.points < ends[:, 0]) | (where.points > ends[:, 1])).any(axis=1)
     return float(found.mass[beyond].sum())

@@ -10,8 +10,8 @@ import numpy as np
 from .._check import FloatArray
 from ..reduce import ReducedModel
 from .boxes import Box
-from .compact import Compact, compact
-from .continuum import ROOM, Continuum, continuum, rounding
+from .compact import Compact, compact, in_pieces
+from .continuum import Continuum, continuum, rounding, wider
 
 SOME = 48  # points of a law at which its features are looked at
 SAFETY = 2.0  # on errors known at some points only
@@ -29,6 +29,9 @@ class Integrated:
         error: Of F: integrals, fewer nodes, rounding, nodes of the data.
         risk_error: Of R, the same.
         node_error: The part of `error` that is the nodes of the data.
+        points: Those of the integrals.
+        mass: That of the law at each of them.
+        steps: Of the last search.
     """
 
     risk: float
@@ -38,6 +41,9 @@ class Integrated:
     error: float
     risk_error: float
     node_error: float
+    points: FloatArray
+    mass: FloatArray
+    steps: int
 
 
 def integrated(
@@ -80,17 +86,15 @@ def integrated(
         error,
         2 * root * distance + distance**2 + risk_nodes,
         node_error,
+        found.where.points,
+        law.mass,
+        law.steps,
     )
 
 
 def around(reduced: ReducedModel, box: Box, ends: bool = False) -> Compact:
     """A smaller model on a box and the room around it."""
-    room = [(high - low) * (0.0 if ends else ROOM) for low, high in box]
-    wide = [
-        (max(low - r, 0.0) if radius else low - r, high + r)
-        for (low, high), r, radius in zip(box, room, reduced.nonnegative, strict=True)
-    ]
-    return compact(reduced, wide)
+    return compact(reduced, box if ends else wider(reduced, box))
 
 
 def of_nodes(reduced: ReducedModel, f: FloatArray) -> float:
@@ -103,13 +107,6 @@ def of_nodes(reduced: ReducedModel, f: FloatArray) -> float:
         return 0.0
     size = max(1.0, float(np.abs(f).max()))
     return reduced.node_error * (2 * size + size**2)
-
-
-def in_pieces(reduced: ReducedModel, points: FloatArray) -> FloatArray:
-    """Features at points, in calls that are short."""
-    step = max(1, (1 << 20) // len(reduced.weights))
-    parts = [reduced.features(points[at : at + step]) for at in range(0, len(points), step)]
-    return np.concatenate(parts)
 
 
 def _typical(found: Continuum) -> FloatArray:

@@ -12,12 +12,15 @@ import scipy
 from .._check import FloatArray
 from ..reduce import ReducedModel
 from .boxes import Box
+from .compact import Compact, compact, in_pieces
 from .span import Span, span
 
 SIDE = {1: 4001, 2: 97}  # most points per coordinate of a grid, by the number of coordinates
 SCATTERED = 13  # log2 of the most quasi-random points where a grid would need too many
 FEWEST = 32  # points per coordinate of a grid in any case
 MOST_FEATURES = 1 << 22  # points times nodes
+MANY = 1 << 11  # nodes that are worth replacing by fewer
+DENSER = 1.6  # points per coordinate of a second grid
 POLISHED = 8  # lowest local minima that are followed to their bottoms
 
 
@@ -30,16 +33,21 @@ class Landscape:
     points: FloatArray  # (n, k)
     shape: tuple[int, ...] | None  # of the grid; None for scattered points
     reach: FloatArray  # (n, k): the distance to neighbours
-    features: Span
+    features: Span  # of the smaller model
+    small: Compact
 
     def lowest(self, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Local minima of Ψ_λ for r = `residual`, lowest first: points (m, k) and values."""
-        scaled = self.features.moments(residual / self.reduced.weights)
+        model = self.small.model
+        fewer = model.weights * self.small.restricted(residual / self.reduced.weights)
+        scaled = self.features.moments(fewer / model.weights)
         values = self.features.values @ scaled + decay(self.reduced, self.points)
         size = max(float(np.ptp(values)), 1e-300)
-        found = [self._polish(int(i), residual, size) for i in self._candidates(values)]
+        found = [self._polish(int(i), fewer, size) for i in self._candidates(values)]
         points = np.array([z for z, _ in found])
         depths = np.array([value for _, value in found])
+        if self.small.rows is not None:
+            depths = potential(self.reduced, points, residual)
         order = np.argsort(depths, kind="stable")
         return points[order], depths[order]
 
@@ -53,21 +61,22 @@ class Landscape:
     def _polish(self, i: int, residual: FloatArray, size: float) -> tuple[FloatArray, float]:
         """Down from point i, on a grid within its neighbours; stopping rules see Ψ/size."""
         middle, reach = self.points[i], self.reach[i]
+        reduced = self.small.model
         wide = 1.0 if self.shape is not None else np.inf
         ends = np.array(self.box)
         low, high = (np.clip((ends[:, side] - middle) / reach, -wide, wide) for side in (0, 1))
 
         def value(u: FloatArray) -> float:
-            return float(potential(self.reduced, (middle + reach * u)[None], residual)[0]) / size
+            return float(potential(reduced, (middle + reach * u)[None], residual)[0]) / size
 
         def slope(u: FloatArray) -> FloatArray:
-            return np.asarray(gradient(self.reduced, (middle + reach * u)[None], residual)[0] * reach / size)
+            return np.asarray(gradient(reduced, (middle + reach * u)[None], residual)[0] * reach / size)
 
         begin = np.zeros(len(middle))
         found = scipy.optimize.minimize(
             value,
             begin,
-            jac=slope if differentiable(self.reduced) else None,
+            jac=slope if differentiable(reduced) else None,
             bounds=scipy.optimize.Bounds(low, high),
             method="L-BFGS-B",
             options={"ftol": 1e-16, "gtol": 1e-13, "maxiter": 100},
@@ -77,15 +86,27 @@ class Landscape:
         return middle + reach * (u if best[1] else begin), best[0] * size
 
 
-def landscape(reduced: ReducedModel, box: Box) -> Landscape:
-    """Points in `box`: a tensor grid in one and two coordinates, quasi-random ones in more."""
+def landscape(reduced: ReducedModel, box: Box, *, again: Landscape | None = None) -> Landscape:
+    """Points in `box`: a tensor grid in one and two coordinates, quasi-random ones in more.
+
+    With another landscape of the same box, `again`, they are other points, and more of a grid: what the two
+    find tells how well both search.
+    """
     k = len(box)
     ends = np.arcsinh(np.array(box))
-    allowed = MOST_FEATURES // len(reduced.weights)
+    if again is not None:
+        small = again.small
+    elif len(reduced.weights) > MANY:
+        small = compact(reduced, box, wide=True)
+    else:
+        small = Compact(reduced, reduced)
+    allowed = MOST_FEATURES // len(small.model.weights)
     side = min(SIDE[k], max(FEWEST, int(allowed ** (1 / k)))) if k in SIDE else None
+    if side is not None and again is not None:
+        side = int(DENSER * side)
     if side is None:
         power = min(SCATTERED, max(10, int(math.log2(allowed + 1))))
-        unit = scipy.stats.qmc.Sobol(k, rng=0).random_base2(power)
+        unit = scipy.stats.qmc.Sobol(k, rng=0 if again is None else 1).random_base2(power)
         spacing = (ends[:, 1] - ends[:, 0]) * 2.0 ** (-power / k)
     else:
         mesh = np.meshgrid(*[np.linspace(0.0, 1.0, side)] * k, indexing="ij")
@@ -95,7 +116,15 @@ def landscape(reduced: ReducedModel, box: Box) -> Landscape:
     points = np.clip(points, *np.array(box).T)
     reach = spacing * np.cosh(np.arcsinh(points) + spacing)  # an upper bound of the distance on both sides
     shape = None if side is None else (side,) * k
-    return Landscape(reduced, box, points, shape, reach, span(reduced, points))
+    return Landscape(reduced, box, points, shape, reach, span(small.model, points), small)
+
+
+def twice(place: Landscape, residual: FloatArray) -> tuple[tuple[FloatArray, float], float]:
+    """The lowest place of two independent searches with its Ψ_λ, and the difference of what they found."""
+    found = [p.lowest(residual) for p in (place, landscape(place.reduced, place.box, again=place))]
+    points, depths = zip(*[(z[0], float(value[0])) for z, value in found], strict=True)
+    best = int(depths[1] < depths[0])
+    return (points[best], depths[best]), abs(depths[1] - depths[0])
 
 
 def decay(reduced: ReducedModel, points: FloatArray) -> FloatArray:
@@ -106,7 +135,7 @@ def decay(reduced: ReducedModel, points: FloatArray) -> FloatArray:
 
 def potential(reduced: ReducedModel, points: FloatArray, residual: FloatArray) -> FloatArray:
     """Ψ_λ at points."""
-    return np.asarray(reduced.features(points) @ residual + decay(reduced, points))
+    return np.asarray(in_pieces(reduced, points, lambda phi: phi @ residual) + decay(reduced, points))
 
 
 def gradient(reduced: ReducedModel, points: FloatArray, residual: FloatArray) -> FloatArray:
