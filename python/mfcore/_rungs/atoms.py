@@ -1,4 +1,4 @@
-"""The limit as weighted atoms in reduced coordinates, and how far it is off."""
+"""The limit as weighted atoms in reduced coordinates, and a coarser run beside it that tells the error."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..measure import Cloud
 from ..model import Model
 from ..reduce import ReducedModel
 from .carried import Carried
+from .difference import error_between
 from .field import chunks, features_at, gradients_at
 from .particles import message_of
 from .reduced import reduced_of
@@ -26,9 +27,17 @@ if TYPE_CHECKING:
 _MOST_GAUSS = 64  # nodes per coordinate
 _SHARE = 0.01  # of the relative tolerance, for the panels of ρ₀
 
+# The coarser run has tolerances _RATIO times as large, which halves its steps, or steps 2h, and half the Gauss
+# nodes in each coordinate, half the points that fill ρ₀, or, where panels adapt, the same at t = 0.
+# Its own error is larger than that of the run by a factor, theirs differ by that less one; these are the
+# parts of the difference that count, chosen on the models `tuning` of `python -m tests.calibration`.
+_RATIO = 32.0
+_LOOSER, _FEWER = 1.0, 1.0
+_TWICE = {"euler": 2.0, "heun": 1.0, "rk4": 1.0}
+
 
 class AtomRung:
-    """Atoms on their way, and fewer of them to compare with where nothing else tells the error."""
+    """Atoms in their own field, and without noise a coarser run of the same law, which tells the error."""
 
     def __init__(self, method: Atoms, model: Model | ReducedModel, seed: int, threads: int) -> None:
         self._method, self._seed, self._threads = method, seed, threads
@@ -49,13 +58,23 @@ class AtomRung:
             mesh=self._mesh,
             most=self._most,
         )
-        self._fewer: Carried | None = None
-        if fewer is not None:
-            self._fewer = Carried(reduced, method, *fewer, seed=seed, threads=threads, like=self._atoms)
+        self._fewer = fewer is not None
+        self._coarse: Carried | None = None
+        if not self._noisy:
+            self._coarse = Carried(
+                reduced,
+                _coarser(method),
+                *(fewer or (points, weights)),
+                seed=seed,
+                threads=threads,
+                mesh=self._mesh,
+                most=self._most,
+                like=self._atoms,
+            )
         self._end = "reached"
 
     def _start(self) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray] | None]:
-        """Points and masses at t = 0, and fewer of them to compare with."""
+        """Points and masses at t = 0, and fewer of them for the coarser run; None: it has the same."""
         method, reduced = self._method, self._reduced
         initial, given = reduced.initial, method.cloud
         if given is not None:
@@ -80,8 +99,7 @@ class AtomRung:
             return (*gauss(initial, 1), None)
         each = min(int(round(count ** (1 / free), 9)), _MOST_GAUSS)
         if each >= min(FEW, count) or free == 1:
-            less = max(1, 2 * each // 3)
-            return (*gauss(initial, each), gauss(initial, less) if less < each else None)
+            return (*gauss(initial, each), gauss(initial, each // 2) if each > 1 else None)
         points, weights = filling(initial, count, self._seed)
         half = max(1, count // 2)
         return points, weights, (points[:half], np.full(half, 1 / half)) if half < count else None
@@ -111,37 +129,65 @@ class AtomRung:
         """Go to time t; with fixed steps, to the step nearest to it."""
         deadline = time.monotonic() + seconds
         self._end = self._atoms.run(t, seconds)
-        if self._fewer is not None and self._end in ("reached", "stationary"):
-            end = self._fewer.run(self._atoms.t, max(deadline - time.monotonic(), 0.0))
+        if self._coarse is not None and self._end in ("reached", "stationary"):
+            end = self._coarse.run(self._even(self._atoms.t), max(deadline - time.monotonic(), 0.0))
             if end in ("interrupted", "out of time"):
                 self._end = end
         return self._end == "reached"
+
+    def _even(self, t: float) -> float:
+        """The last time up to t at which a coarser run with fixed steps can be, a multiple of 2h."""
+        h = self._method.step
+        return t if h is None else math.floor(t / h / 2 + 0.25) * 2 * h
 
     def measure(self) -> Cloud:
         """The atoms."""
         return Cloud(self._atoms.points, self._atoms.weights)
 
     def risk(self) -> tuple[float, float]:
-        """R(ρ_t) and its error: of the initial law by atoms, plus that of the steps.
+        """R(ρ_t) and its error: against the coarser run, plus the change if every panel is halved.
 
-        The first is the change with twice the panels, the difference to a run with fewer nodes or half the
-        atoms, or, with noise, two parts added as squares: the standard error of independent atoms, and how
-        far their risk is above that of their law.
+        With noise, two parts added as squares: the standard error of independent atoms, and how far their
+        risk is above that of their law.
         """
         atoms, z = self._atoms, self._atoms.points
         f = atoms.moments(z, atoms.weights)
         risk = self._risk_of(f)
         if self._noisy:
             return risk, self._sampling_error(z, f)
-        error = atoms.counts[3]
+        error = self._against_coarser(f)
         if atoms.mesh is not None:
             mesh, twice = doubled(atoms.mesh, z)
             error += abs(self._risk_of(atoms.moments(atoms.clamped(twice), mesh.masses)) - risk)
             error += self._corner(z, f)
-        elif self._fewer is not None:
-            other = self._fewer.moments(self._fewer.points, self._fewer.weights)
-            error += abs(self._risk_of(other) - risk)
         return risk, error
+
+    def _against_coarser(self, f: FloatArray) -> float:
+        """Error of predictions f from those of the coarser run at the same time."""
+        coarse = self._coarse
+        assert coarse is not None
+        missing = self._atoms.t - coarse.t
+        h = self._method.step
+        if h is not None and abs(missing - h) < 0.5 * h:  # an odd number of steps: the last one is a short one
+            last = Carried(
+                self._reduced,
+                self._method,
+                coarse.points,
+                coarse.weights,
+                seed=self._seed,
+                threads=self._threads,
+            )
+            if last.run(h, math.inf) == "reached":
+                coarse, missing = last, 0.0
+        if abs(missing) > 1e-9 * self._atoms.t:
+            return math.inf  # it ended before: nothing is known
+        return error_between(self._reduced, f, coarse.moments(coarse.points, coarse.weights)) * self._factor()
+
+    def _factor(self) -> float:
+        """Error of the run over the difference to the coarser one."""
+        if self._fewer:
+            return _FEWER
+        return _LOOSER if self._method.step is None else _TWICE[self._method.method]
 
     def _risk_of(self, f: FloatArray) -> float:
         """R = Σ p_q (y_q − f_q)² + τ²."""
@@ -183,15 +229,15 @@ class AtomRung:
     def state(self) -> dict[str, np.ndarray]:
         """That of the atoms, and of those they are compared with."""
         state = self._atoms.state()
-        if self._fewer is not None:
-            state |= {f"fewer_{name}": a for name, a in self._fewer.state().items()}
+        if self._coarse is not None:
+            state |= {f"coarse_{name}": a for name, a in self._coarse.state().items()}
         return state
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._atoms.restore({name: a for name, a in state.items() if not name.startswith("fewer_")})
-        if self._fewer is not None:
-            self._fewer.restore({name[6:]: a for name, a in state.items() if name.startswith("fewer_")})
+        self._atoms.restore({name: a for name, a in state.items() if not name.startswith("coarse_")})
+        if self._coarse is not None:
+            self._coarse.restore({name[7:]: a for name, a in state.items() if name.startswith("coarse_")})
 
     def meta(self) -> dict[str, Any]:
         """Atoms, steps done and refused, and evaluations of ∇Ψ."""
@@ -209,6 +255,15 @@ def _default(free: int, noisy: bool) -> int:
     if noisy:
         return 10_000
     return {0: 1, 1: 1024, 2: 1024}.get(free, 4096)
+
+
+def _coarser(method: Atoms) -> Atoms:
+    """The method of the coarser run."""
+    if method.step is not None:
+        changes = {"step": 2 * method.step}
+    else:
+        changes = {"rtol": _RATIO * method.rtol, "atol": _RATIO * method.atol}
+    return type(method)(**(method._arguments() | changes))
 
 
 def _check(method: Atoms, reduced: ReducedModel) -> None:
