@@ -24,11 +24,14 @@ def _one(task: tuple[str, int, tuple[str, ...]]) -> list[Point]:
     except Exception as error:  # one problem that cannot be run must not lose the others
         print(f"{family} {number}: {error!r}", flush=True)
         return []
-    worst = min((p.ratio for p in found if p.ratio == p.ratio), default=float("nan"))
-    bad = sum(not p.held for p in found)
+    parts = []
+    for rung in rungs:
+        mine = [p for p in found if p.rung == rung]
+        ratios = ", ".join(f"{p.ratio:.2g}" for p in mine if p.ratio == p.ratio)
+        parts.append(f"{rung} {ratios or '-'}")
     print(
-        f"{family} {number} ({found[0].kind}): {len(found)} points, {bad} too small, least ratio {worst:.2g}, "
-        f"{time.process_time() - begin:.1f} s",
+        f"{family} {number} ({found[0].kind if found else ''}): {sum(not p.held for p in found)} of {len(found)} "
+        f"points too small; stated/true: {'; '.join(parts)} ({time.process_time() - begin:.1f} s)",
         flush=True,
     )
     return found

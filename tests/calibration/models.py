@@ -81,7 +81,7 @@ def problem(family: str, number: int) -> Problem:
         times,
         _atoms(rng, free, horizon),
         mf.JKO(horizon / 2 ** int(rng.integers(4, 8)), count=int(rng.integers(24, 150))),
-        mf.PDE(cells=4 * int(rng.integers(12, 80))) if free == 1 else None,
+        mf.PDE(cells=4 * int(rng.integers(12, 80))) if hasattr(reduced.initial, "_blocks") and free == 1 else None,
     )
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from .._check import FloatArray
-from ..reduce import ReducedModel
 
 _ALIGNED = 0.1  # the least cosine of residual and error that is believed
-_ROUNDING = 1e-14  # of the sum of squares that a risk is the difference of
+_ROUNDING = 1e-14  # of the squares that the risk is a difference of
 
 
-def error_between(reduced: ReducedModel, f: FloatArray, other: FloatArray) -> float:
-    """|R(f) − R(f + e)| for the error e = other − f of predictions f, but as if they were somewhat aligned.
+def error_between(residual: FloatArray, other: FloatArray, power: float) -> float:
+    """|R(r + e) − R(r)| of residuals r and r + e, but as if r and e were somewhat aligned.
 
-    R(f + e) − R(f) = 2⟨f − y, e⟩ + |e|² in the mean over the nodes. The inner product changes sign from time
-    to time: it counts as no less than _ALIGNED of |f − y||e|.
+    R(r + e) − R(r) = 2⟨r, e⟩ + |e|², residuals being √p_q (f_q − y_q). The inner product changes sign from
+    time to time, when nothing else is smaller than before: it counts as no less than _ALIGNED of |r||e|.
+    `power` is E y², the scale of rounding errors.
     """
-    p, residual, e = reduced.weights, f - reduced.targets, other - f
-    square = float(p @ e**2)
-    inner = float((p * residual) @ e)
-    largest = float(np.sqrt((p @ residual**2) * square))
-    size = float(p @ f**2 + p @ reduced.targets**2) + reduced.noise
-    return max(abs(2 * inner + square), _ALIGNED * (2 * largest + square)) + _ROUNDING * size
+    e = other - residual
+    square = float((e * e).sum())
+    inner = 2 * float((residual * e).sum())
+    largest = 2 * math.sqrt(float((residual * residual).sum()) * square)
+    rounding = _ROUNDING * (power + float((residual * residual).sum()))
+    return max(abs(inner + square), _ALIGNED * (largest + square)) + rounding
