@@ -96,8 +96,8 @@ def _references(model: mf.ReducedModel) -> tuple[Any, Any]:
     free = [b for b in blocks if len(b.quadrature(2)[0]) > 1]
     if len(blocks) == 1 and hasattr(model.initial, "_blocks"):
         return mf.Atoms(16384, rtol=1e-12, atol=1e-14), mf.Atoms(8192, rtol=1e-11, atol=1e-13)
-    few, many = {1: (30, 40), 2: (3, 4), 3: (2, 2)}[len(free)]
-    rtol = {1: 1e-12, 2: 1e-10, 3: 1e-9}[len(free)]
+    few, many = {1: (30, 40), 2: (2, 3), 3: (2, 2)}[len(free)]
+    rtol = {1: 1e-12, 2: 1e-9, 3: 1e-9}[len(free)]
     finest = mf.Atoms(start=_cloud(blocks, many, 16 if len(free) < 3 else 12), rtol=rtol, atol=1e-2 * rtol)
     return finest, mf.Atoms(start=_cloud(blocks, few, 16 if len(free) < 3 else 9), rtol=10 * rtol, atol=0.1 * rtol)
 

@@ -34,8 +34,8 @@ _RATIO = 32.0
 # How much of the difference to it is the error; chosen on the models `tuning` of `python -m tests.calibration`.
 # With the same atoms between these two parts, whichever is nearer to the sum of the errors of all steps: this
 # knows nothing of how they grow or decay, but the difference may be small by chance.
-_LOOSER = 0.25, 4.0
-_FEWER = 2.0
+_LOOSER = 0.25, 3.0
+_FEWER = 3.0
 
 
 class AtomRung:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..jko import JKO
 
 
-_FACTOR = 1.25  # chosen on the models `tuning` of `python -m tests.calibration`
+_FACTOR = 2.0  # chosen on the models `tuning` of `python -m tests.calibration`
 _EVALUATIONS = 40  # of all features in a step: some ten of Newton, each with second derivatives by differences
 _DEAREST = 0.5  # seconds for one of them
 
