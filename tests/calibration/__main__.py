@@ -68,7 +68,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
     tasks = [
-        (options.family, k, tuple(options.rungs)) for k in range(options.first, options.first + options.models)
+        (options.family, k, tuple(options.rungs))
+        for k in range(options.first, options.first + options.models)
     ]
     with ProcessPoolExecutor(options.processes) as pool:
         points = [p for found in pool.map(_one, tasks) for p in found]

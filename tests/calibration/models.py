@@ -16,6 +16,7 @@ import numpy as np
 import mfcore as mf
 
 FAMILIES = ("tuning", "held out")
+_SEEDS = {"tuning": 0, "held out": 2}  # seed 1 was looked at, and belongs to what was tuned on
 _SMOOTH = {"tuning": ("relu", "tanh", "softplus"), "held out": ("erf", "sigmoid", "gelu")}
 _KNOTS = {"tuning": (2, 4), "held out": (3, 5)}
 KINDS = (
@@ -48,7 +49,7 @@ class Problem:
 
 def problem(family: str, number: int) -> Problem:
     """Number `number` of a family: the same one always, whatever was drawn before."""
-    rng = np.random.default_rng([FAMILIES.index(family), number])
+    rng = np.random.default_rng([_SEEDS[family], number])
     kind = KINDS[number % len(KINDS)]
     d = 2 * int(rng.integers(3, 120)) + FAMILIES.index(family)
     activation = _activation(rng, family, kind)
@@ -62,7 +63,7 @@ def problem(family: str, number: int) -> Problem:
         init = mf.init.Product(a=mf.init.Normal(0.0, float(rng.uniform(0.3, 1))), w=w)
     ridge = float(10 ** rng.uniform(-3, -1)) if rng.random() < 0.3 else 0.0
     model = mf.Model(data=_data(rng, kind, d), network=network, init=init, ridge=ridge)
-    # Fewer nodes where there are thousands: the limit with these is as good a problem, and references are quick.
+    # Fewer nodes where there are thousands: the limit with these is as good a problem.
     reduced = model.reduce(nodes={"anisotropic": 6, "one direction": 8, "two directions": 4}.get(kind))
     if kind.startswith("d = inf"):  # |w| would start at one point
         chi = mf.init.Chi(d, std / math.sqrt(d))
@@ -71,6 +72,9 @@ def problem(family: str, number: int) -> Problem:
     warm = model.reduce() if kind.startswith("isotropic") else None
     horizon = float(10 ** rng.uniform(-1, 1 if free == 1 else 0.5))
     times = tuple(horizon * np.array([0.0, 0.1, 0.3, 0.6, 1.0]))
+    jko = mf.JKO(horizon / 2 ** int(rng.integers(4, 8)), count=int(rng.integers(24, 150)))
+    on_grid = hasattr(reduced.initial, "_blocks") and free == 1
+    pde = mf.PDE(cells=4 * int(rng.integers(12, 80))) if on_grid else None
     return Problem(
         family,
         number,
@@ -80,8 +84,8 @@ def problem(family: str, number: int) -> Problem:
         horizon,
         times,
         _atoms(rng, free, horizon),
-        mf.JKO(horizon / 2 ** int(rng.integers(4, 8)), count=int(rng.integers(24, 150))),
-        mf.PDE(cells=4 * int(rng.integers(12, 80))) if hasattr(reduced.initial, "_blocks") and free == 1 else None,
+        jko,
+        pde,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -11,12 +11,11 @@ import numpy as np
 
 import mfcore as mf
 from mfcore._atom_starts import _block_curve
-from mfcore._panels import NODES
 
 from .models import Problem
 
 RUNGS = ("Atoms", "JKO", "PDE")
-_SECONDS = 12.0  # of a run or a reference: what it does not reach is not compared
+_SECONDS = 8.0  # of a run or a reference: what it does not reach is not compared
 _ROUNDING = 1e-13  # of the risk's terms: below this nothing can be compared
 
 
@@ -57,7 +56,9 @@ def points_of(problem: Problem, rungs: Sequence[str] = RUNGS) -> list[Point]:
             if problem.warm is not None:
                 runs.append((name, problem.warm, method))
     for name, model, method in runs:
-        run = mf.solve(model, method, horizon=problem.horizon, save_at=list(problem.times), max_seconds=_SECONDS)
+        run = mf.solve(
+            model, method, horizon=problem.horizon, save_at=list(problem.times), max_seconds=_SECONDS
+        )
         best, known_to = _truth(model, run.t)
         for t, risk, stated, true, within in zip(run.t, run.risk, run.error, best, known_to, strict=False):
             found.append(
@@ -80,7 +81,12 @@ def _truth(model: mf.ReducedModel, t: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """R(ρ_t) at these times from much finer runs, and twice the difference of the two finest."""
     if t[-1] == 0:
         t = np.append(t, 1e-6)
-    times: dict[str, Any] = {"horizon": float(t[-1]), "save_at": t.tolist(), "rng": 0, "max_seconds": _SECONDS}
+    times: dict[str, Any] = {
+        "horizon": float(t[-1]),
+        "save_at": t.tolist(),
+        "rng": 0,
+        "max_seconds": _SECONDS,
+    }
     runs = [mf.solve(model, method, **times) for method in _references(model)]
     n = min(len(run.risk) for run in runs)
     best, other = runs[0].risk[:n], runs[1].risk[:n]
@@ -98,8 +104,9 @@ def _references(model: mf.ReducedModel) -> tuple[Any, Any]:
         return mf.Atoms(16384, rtol=1e-12, atol=1e-14), mf.Atoms(8192, rtol=1e-11, atol=1e-13)
     few, many = {1: (30, 40), 2: (2, 3), 3: (2, 2)}[len(free)]
     rtol = {1: 1e-12, 2: 1e-9, 3: 1e-9}[len(free)]
-    finest = mf.Atoms(start=_cloud(blocks, many, 16 if len(free) < 3 else 12), rtol=rtol, atol=1e-2 * rtol)
-    return finest, mf.Atoms(start=_cloud(blocks, few, 16 if len(free) < 3 else 9), rtol=10 * rtol, atol=0.1 * rtol)
+    fine, less = (16, 16) if len(free) < 3 else (12, 9)
+    finest = mf.Atoms(start=_cloud(blocks, many, fine), rtol=rtol, atol=1e-2 * rtol)
+    return finest, mf.Atoms(start=_cloud(blocks, few, less), rtol=10 * rtol, atol=0.1 * rtol)
 
 
 def _cloud(blocks: Sequence[Any], panels: int, nodes: int) -> mf.Cloud:

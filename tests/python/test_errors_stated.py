@@ -40,7 +40,9 @@ def test_minimising_movements_in_three_coordinates_are_refused_if_a_step_took_mi
     )
     reduced = model.reduce()
     begin = time.process_time()
-    with pytest.raises(ValueError, match=r"mf\.JKO would take about \d+ s per step .*model\.reduce\(nodes=12\)"):
+    with pytest.raises(
+        ValueError, match=r"mf\.JKO would take about \d+ s per step .*model\.reduce\(nodes=12\)"
+    ):
         mf.solve(reduced, mf.JKO(0.05), horizon=0.1)
     assert time.process_time() - begin < 5.0  # nothing is evaluated: milliseconds, on any machine
     few = model.reduce(nodes=4)

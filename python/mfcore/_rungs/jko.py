@@ -16,7 +16,7 @@ from .difference import error_between
 from .jko_atoms import AtomsEnergy
 from .jko_cells import CellsEnergy
 from .jko_field import Field, Place
-from .jko_start import start_atoms, start_cells
+from .jko_start import gauss_coordinates, start_atoms, start_cells
 from .jko_step import movement
 from .jko_table import TableField
 from .reduced import reduced_of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ..jko import JKO
 
 
-_FACTOR = 2.0  # chosen on the models `tuning` of `python -m tests.calibration`
-_EVALUATIONS = 40  # of all features in a step: some ten of Newton, each with second derivatives by differences
+_FACTOR = 2.5  # chosen on the models `tuning` of `python -m tests.calibration`
+_EVALUATIONS = 40  # of all features in a step: ten of Newton, with second derivatives
 _DEAREST = 0.5  # seconds for one of them
 
 
@@ -60,7 +60,7 @@ class JkoRung:
             if not isinstance(field, TableField):
                 _check_cost(self.reduced, len(points))
         energy, place = _begin(field, start, method.count)
-        coarse, half = _begin(field, start, method.count // 2)
+        coarse, half = _begin(field, start, _coarser(self.reduced, start, method.count))
         self._point = _Point(energy, coarse, place, half, 0, 0, 0, -math.inf, math.inf)
         self._status, self._message = "running", ""
         self._error: tuple[int, float] | None = None  # that of the risk after so many steps
@@ -228,6 +228,12 @@ def _check_model(reduced: ReducedModel) -> None:
     reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
 
 
+def _coarser(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> int:
+    """Half the atoms or cells; where they are products of Gauss nodes, half the nodes of each coordinate."""
+    halvings = gauss_coordinates(reduced) if start is None and reduced.temperature == 0 else 0
+    return max(1, count // 2 ** max(halvings, 1))
+
+
 def _check_cost(reduced: ReducedModel, atoms: int) -> None:
     """Refuse what would take minutes for a step: its features are evaluated some forty times."""
     compiled = reduced._compiled
@@ -236,8 +242,8 @@ def _check_cost(reduced: ReducedModel, atoms: int) -> None:
     seconds = 1e-9 * compiled.nanoseconds * atoms
     if seconds > _DEAREST:
         raise ValueError(
-            f"mf.JKO would take about {_EVALUATIONS * seconds:.0f} s per step on one core for {atoms} atoms and the "
-            f"{len(reduced.weights)} nodes of these features. Give it fewer nodes, as in "
+            f"mf.JKO would take about {_EVALUATIONS * seconds:.0f} s per step on one core for {atoms} atoms and "
+            f"the {len(reduced.weights)} nodes of these features. Give it fewer nodes, as in "
             f"mf.solve(model.reduce(nodes=12), …), whose node_error tells what that costs, or a smaller count"
         )
 
