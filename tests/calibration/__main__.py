@@ -30,8 +30,9 @@ def _one(task: tuple[str, int, tuple[str, ...]]) -> list[Point]:
         ratios = ", ".join(f"{p.ratio:.2g}" for p in mine if p.ratio == p.ratio)
         parts.append(f"{rung} {ratios or '-'}")
     print(
-        f"{family} {number} ({found[0].kind if found else ''}): {sum(not p.held for p in found)} of {len(found)} "
-        f"points too small; stated/true: {'; '.join(parts)} ({time.process_time() - begin:.1f} s)",
+        f"{family} {number} ({found[0].kind if found else ''}): {sum(not p.held for p in found)} of "
+        f"{len(found)} points too small; stated/true: {'; '.join(parts)} "
+        f"({time.process_time() - begin:.1f} s)",
         flush=True,
     )
     return found
@@ -48,8 +49,9 @@ def summary(points: Sequence[Point]) -> str:
             ratios = np.array([p.ratio for p in mine])
             known = ratios[np.isfinite(ratios)]
             lines.append(
-                f"{family}, {rung}: {len({p.number for p in mine})} models, {len(mine)} points, stated >= true at "
-                f"{100 * np.mean([p.held for p in mine]):.1f} %, stated/true least {known.min():.2g}, "
+                f"{family}, {rung}: {len({p.number for p in mine})} models, {len(mine)} points, "
+                f"stated >= true at {100 * np.mean([p.held for p in mine]):.1f} %, "
+                f"stated/true least {known.min():.2g}, "
                 f"median {np.median(known):.3g}, 95 % {np.quantile(known, 0.95):.3g} "
                 f"(of {len(known)} points whose true error is known)"
             )

@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 import mfcore as mf
+import numpy as np
 
 FAMILIES = ("tuning", "held out")
 _SEEDS = {"tuning": 0, "held out": 2}  # seed 1 was looked at, and belongs to what was tuned on

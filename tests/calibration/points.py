@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 import mfcore as mf
+import numpy as np
 from mfcore._atom_starts import _block_curve
 
 from .models import Problem

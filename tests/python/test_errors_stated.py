@@ -2,10 +2,9 @@
 
 import time
 
+import mfcore as mf
 import numpy as np
 import pytest
-
-import mfcore as mf
 
 
 def radii(activation=mf.activations.relu, **options):

@@ -1,4 +1,4 @@
-"""The limit as weighted atoms in reduced coordinates, and a coarser run beside it that tells the error."""
+"""The limit as weighted atoms in reduced coordinates, and how far it is off."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from ..measure import Cloud
 from ..model import Model
 from ..reduce import ReducedModel
 from .carried import Carried
-from .difference import error_between
+from .companions import Companions
 from .field import chunks, features_at, gradients_at
 from .particles import message_of
 from .reduced import reduced_of
-from .stiff import KINDS
 
 if TYPE_CHECKING:
     from ..atoms import Atoms
@@ -28,18 +27,9 @@ if TYPE_CHECKING:
 _MOST_GAUSS = 64  # nodes per coordinate
 _SHARE = 0.01  # of the relative tolerance, for the panels of ρ₀
 
-# The coarser run has tolerances _RATIO times as large, which makes its steps twice as long, or steps 2h. It has
-# half the Gauss nodes in each coordinate or half the points that fill ρ₀; panels are the same at t = 0.
-_RATIO = 32.0
-# What the difference to it is multiplied by, chosen on the models `tuning` of `python -m tests.calibration`.
-# With the same atoms the error is the sum of what each step does to the risk, which knows nothing of how
-# errors grow and decay later, but no less and no more than these parts of the difference.
-_LOOSER = 0.75, 3.0
-_FEWER = 3.0
-
 
 class AtomRung:
-    """Atoms in their own field, and without noise a coarser run of the same law, which tells the error."""
+    """Atoms in their own field, and without noise coarser runs of the same law, which tell the error."""
 
     def __init__(self, method: Atoms, model: Model | ReducedModel, seed: int, threads: int) -> None:
         self._method, self._seed, self._threads = method, seed, threads
@@ -60,32 +50,31 @@ class AtomRung:
             mesh=self._mesh,
             most=self._most,
         )
-        self._fewer = fewer is not None
-        self._coarse: Carried | None = None
+        self._companions: Companions | None = None
         if not self._noisy:
-            self._coarse = Carried(
+            self._companions = Companions(
+                self._atoms,
                 reduced,
-                _coarser(method),
-                *(fewer or (points, weights)),
+                method,
+                fewer,
                 seed=seed,
                 threads=threads,
                 mesh=self._mesh,
                 most=self._most,
-                like=self._atoms,
             )
         self._end = "reached"
 
-    def _start(self) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray] | None]:
-        """Points and masses at t = 0, and fewer of them for the coarser run; None: it has the same."""
+    def _start(self) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, FloatArray]]]:
+        """Points and masses at t = 0, and fewer of them for coarser runs, if these are to have fewer."""
         method, reduced = self._method, self._reduced
         initial, given = reduced.initial, method.cloud
         if given is not None:
-            return given.points.copy(), given.weights.copy(), None
+            return given.points.copy(), given.weights.copy(), []
         free = freedom(initial)
         count = method.count or _default(free, self._noisy)
         if self._noisy:
             points = initial.sample(count, np.random.default_rng(self._seed))
-            return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), None
+            return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), []
         line = curve(initial)
         if line is not None and count >= LEAST and method.method == "dopri5":
             root = np.sqrt(reduced.weights)
@@ -96,15 +85,15 @@ class AtomRung:
                 _SHARE * method.rtol,
                 self._most,
             )
-            return line.points(self._mesh.parameters), self._mesh.masses, None
+            return line.points(self._mesh.parameters), self._mesh.masses, []
         if free == 0:
-            return (*gauss(initial, 1), None)
+            return (*gauss(initial, 1), [])
         each = min(int(round(count ** (1 / free), 9)), _MOST_GAUSS)
         if each >= min(FEW, count) or free == 1:
-            return (*gauss(initial, each), gauss(initial, each // 2) if each > 1 else None)
+            return (*gauss(initial, each), [gauss(initial, n) for n in (each // 2, each // 4) if n > 0])
         points, weights = filling(initial, count, self._seed)
-        half = max(1, count // 2)
-        return points, weights, (points[:half], np.full(half, 1 / half)) if half < count else None
+        few = max(1, count // 4)
+        return points, weights, [(points[:few], np.full(few, 1 / few))] if few < count else []
 
     @property
     def reduced(self) -> ReducedModel:
@@ -131,23 +120,18 @@ class AtomRung:
         """Go to time t; with fixed steps, to the step nearest to it."""
         deadline = time.monotonic() + seconds
         self._end = self._atoms.run(t, seconds)
-        if self._coarse is not None and self._end in ("reached", "stationary"):
-            end = self._coarse.run(self._even(self._atoms.t), max(deadline - time.monotonic(), 0.0))
-            if end in ("interrupted", "out of time"):
+        if self._companions is not None and self._end not in ("interrupted", "out of time"):
+            end = self._companions.follow(max(deadline - time.monotonic(), 0.0))
+            if end != "reached":
                 self._end = end
         return self._end == "reached"
-
-    def _even(self, t: float) -> float:
-        """The last time up to t at which a coarser run with fixed steps can be, a multiple of 2h."""
-        h = self._method.step
-        return t if h is None else math.floor(t / h / 2 + 0.25) * 2 * h
 
     def measure(self) -> Cloud:
         """The atoms."""
         return Cloud(self._atoms.points, self._atoms.weights)
 
     def risk(self) -> tuple[float, float]:
-        """R(ρ_t) and its error: against the coarser run, plus the change if every panel is halved.
+        """R(ρ_t) and its error: from coarser runs, and the change if every panel is halved.
 
         With noise, two parts added as squares: the standard error of independent atoms, and how far their
         risk is above that of their law.
@@ -155,44 +139,14 @@ class AtomRung:
         atoms, z = self._atoms, self._atoms.points
         f = atoms.moments(z, atoms.weights)
         risk = self._risk_of(f)
-        if self._noisy:
+        if self._companions is None:
             return risk, self._sampling_error(z, f)
-        error = self._against_coarser(f)
+        error = self._companions.error(f)
         if atoms.mesh is not None:
             mesh, twice = doubled(atoms.mesh, z)
             error += abs(self._risk_of(atoms.moments(atoms.clamped(twice), mesh.masses)) - risk)
             error += self._corner(z, f)
         return risk, error
-
-    def _against_coarser(self, f: FloatArray) -> float:
-        """Error of predictions f from those of the coarser run at the same time."""
-        coarse = self._coarse
-        assert coarse is not None
-        missing = self._atoms.t - coarse.t
-        h = self._method.step
-        if h is not None and abs(missing - h) < 0.5 * h:  # an odd number of steps
-            last = Carried(
-                self._reduced,
-                self._method,
-                coarse.points,
-                coarse.weights,
-                seed=self._seed,
-                threads=self._threads,
-            )
-            if last.run(h, math.inf) == "reached":
-                coarse, missing = last, 0.0
-        if abs(missing) > 1e-9 * self._atoms.t:
-            return math.inf  # it ended before: nothing is known
-        reduced, g = self._reduced, coarse.moments(coarse.points, coarse.weights)
-        root, power = np.sqrt(reduced.weights), float(reduced.weights @ reduced.targets**2)
-        there, here = root * (g - reduced.targets), root * (f - reduced.targets)
-        difference = error_between(here, there, power)
-        if self._fewer:
-            return _FEWER * difference
-        low, high = _LOOSER
-        if self._method.method in KINDS:
-            return high * difference
-        return min(max(self._atoms.counts[3], low * difference), high * difference)
 
     def _risk_of(self, f: FloatArray) -> float:
         """R = Σ p_q (y_q − f_q)² + τ²."""
@@ -234,15 +188,13 @@ class AtomRung:
     def state(self) -> dict[str, np.ndarray]:
         """That of the atoms, and of those they are compared with."""
         state = self._atoms.state()
-        if self._coarse is not None:
-            state |= {f"coarse_{name}": a for name, a in self._coarse.state().items()}
-        return state
+        return state if self._companions is None else state | self._companions.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._atoms.restore({name: a for name, a in state.items() if not name.startswith("coarse_")})
-        if self._coarse is not None:
-            self._coarse.restore({name[7:]: a for name, a in state.items() if name.startswith("coarse_")})
+        self._atoms.restore({name: a for name, a in state.items() if not name.startswith("companion")})
+        if self._companions is not None:
+            self._companions.restore(state)
 
     def meta(self) -> dict[str, Any]:
         """Atoms, steps done and refused, and evaluations of ∇Ψ."""
@@ -260,15 +212,6 @@ def _default(free: int, noisy: bool) -> int:
     if noisy:
         return 10_000
     return {0: 1, 1: 1024, 2: 1024}.get(free, 4096)
-
-
-def _coarser(method: Atoms) -> Atoms:
-    """The method of the coarser run."""
-    if method.step is not None:
-        changes = {"step": 2 * method.step}
-    else:
-        changes = {"rtol": _RATIO * method.rtol, "atol": _RATIO * method.atol}
-    return type(method)(**(method._arguments() | changes))
 
 
 def _check(method: Atoms, reduced: ReducedModel) -> None:

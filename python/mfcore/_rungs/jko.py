@@ -231,7 +231,7 @@ def _check_model(reduced: ReducedModel) -> None:
 def _coarser(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> int:
     """Half the atoms or cells; where they are products of Gauss nodes, half the nodes of each coordinate."""
     halvings = gauss_coordinates(reduced) if start is None and reduced.temperature == 0 else 0
-    return max(1, count // 2 ** max(halvings, 1))
+    return int(max(1, count // 2 ** max(halvings, 1)))
 
 
 def _check_cost(reduced: ReducedModel, atoms: int) -> None:
@@ -242,8 +242,8 @@ def _check_cost(reduced: ReducedModel, atoms: int) -> None:
     seconds = 1e-9 * compiled.nanoseconds * atoms
     if seconds > _DEAREST:
         raise ValueError(
-            f"mf.JKO would take about {_EVALUATIONS * seconds:.0f} s per step on one core for {atoms} atoms and "
-            f"the {len(reduced.weights)} nodes of these features. Give it fewer nodes, as in "
+            f"mf.JKO would take about {_EVALUATIONS * seconds:.0f} s per step on one core for {atoms} atoms "
+            f"and the {len(reduced.weights)} nodes of these features. Give it fewer nodes, as in "
             f"mf.solve(model.reduce(nodes=12), …), whose node_error tells what that costs, or a smaller count"
         )
 
