@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 _RATIO = 32.0  # of tolerances: steps are twice as long
 # What differences are multiplied by, chosen on the models `tuning` of `python -m tests.calibration`. The
 # error of the steps is the sum of what each does to the risk. This knows nothing of how errors grow and decay
-# later, so it is no less and no more than these parts of the difference to longer steps.
-_LEAST, _MOST = 0.75, 3.0
+# later, so it is no less and no more than these parts of the difference to longer steps. Tolerances 32 times
+# as large make errors 32 times as large after many steps, but not after few.
+_MOST = 3.0
+_LEAST = {"euler": 1.5, "heun": 0.75, "rk4": 0.25}  # 3/2 or more of 1/(2^p − 1), the rest of order p
+_FEW_STEPS, _MANY_STEPS = 1.5, 0.1  # of schemes that choose their steps: 1.5 over their number, at least 0.1
 _QUARTER = 3.0  # of the points that fill ρ₀: with four times as many, errors are a quarter to a half
 
 
@@ -93,10 +96,12 @@ class Companions:
         return total
 
     def _error_of_steps(self, residual: FloatArray, longer: FloatArray) -> float:
-        difference = error_between(residual, longer, self._power)
-        if self._method.method in KINDS:  # which do not say what a step does
+        difference, kind = error_between(residual, longer, self._power), self._method.method
+        if kind in KINDS:  # which do not say what a step does
             return _MOST * difference
-        return min(max(self._atoms.counts[3], _LEAST * difference), _MOST * difference)
+        few = _FEW_STEPS / max(self._longer.counts[0], 1)
+        least = _LEAST.get(kind, min(max(few, _MANY_STEPS), 1.0))
+        return min(max(self._atoms.counts[3], least * difference), _MOST * difference)
 
     @property
     def _power(self) -> float:
