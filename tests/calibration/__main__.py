@@ -16,11 +16,11 @@ from .models import FAMILIES, problem
 from .points import RUNGS, Point, points_of
 
 
-def _one(task: tuple[str, int, tuple[str, ...]]) -> list[Point]:
-    family, number, rungs = task
+def _one(task: tuple[str, int, tuple[str, ...], float]) -> list[Point]:
+    family, number, rungs, seconds = task
     begin = time.process_time()
     try:
-        found = points_of(problem(family, number), rungs)
+        found = points_of(problem(family, number), rungs, seconds)
     except Exception as error:  # one problem that cannot be run must not lose the others
         print(f"{family} {number}: {error!r}", flush=True)
         return []
@@ -65,14 +65,13 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=60)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--rungs", nargs="+", choices=RUNGS, default=list(RUNGS))
+    parser.add_argument("--seconds", type=float, default=60.0, help="of a run or a reference")
     parser.add_argument("--json", type=Path, help="keep all points in this file")
     parser.add_argument("--figure", type=Path, help="draw stated against true errors into this file")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
-    tasks = [
-        (options.family, k, tuple(options.rungs))
-        for k in range(options.first, options.first + options.models)
-    ]
+    numbers = range(options.first, options.first + options.models)
+    tasks = [(options.family, k, tuple(options.rungs), options.seconds) for k in numbers]
     with ProcessPoolExecutor(options.processes) as pool:
         points = [p for found in pool.map(_one, tasks) for p in found]
     print(summary(points))
