@@ -28,6 +28,7 @@ _RATIO = 32.0  # of tolerances: steps are twice as long
 _MOST = 3.0
 _LEAST = {"euler": 1.5, "heun": 0.75, "rk4": 0.25}  # 3/2 or more of 1/(2^p − 1), the rest of order p
 _FEW_STEPS, _MANY_STEPS = 1.5, 0.1  # of schemes that choose their steps: 1.5 over their number, at least 0.1
+_NO_LAW = 2  # after so many longer steps, or fewer, nothing can be said of what their length does
 _QUARTER = 3.0  # of the points that fill ρ₀: with four times as many, errors are a quarter to a half
 
 
@@ -99,8 +100,9 @@ class Companions:
         difference, kind = error_between(residual, longer, self._power), self._method.method
         if kind in KINDS:  # which do not say what a step does
             return _MOST * difference
-        few = _FEW_STEPS / max(self._longer.counts[0], 1)
-        least = _LEAST.get(kind, min(max(few, _MANY_STEPS), 1.0))
+        steps = self._longer.counts[0]
+        few = _MOST if steps <= _NO_LAW else max(_FEW_STEPS / steps, _MANY_STEPS)
+        least = _LEAST.get(kind, few)
         return min(max(self._atoms.counts[3], least * difference), _MOST * difference)
 
     @property
