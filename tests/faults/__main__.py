@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -40,6 +41,8 @@ def main(arguments: list[str]) -> int:
     chosen = given.only.split(",")
     if unknown := set(chosen) - set(ATTACKS):
         parser.error(f"--only must name attacks ({', '.join(ATTACKS)}), got {', '.join(unknown)}")
+    # Started in the background by a shell, this process and all it starts would ignore the SIGINT it sends.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     total, reports = sum(ATTACKS[name] for name in chosen), []
     for name in chosen:
         seconds, began = 60 * given.minutes * ATTACKS[name] / total, time.monotonic()
