@@ -25,7 +25,7 @@ MOST_NUMBERS = 25_000_000  # ... and features there
 MOST_WHOLE = 2048  # nodes that can all be kept in one coordinate, if few are not good enough
 TESTS = 48  # fresh points that the error is measured at
 TOLERANCE = {1: 1e-13, 2: 1e-13}  # part of (Σp Φ²)^½ that may be missed, by the number of coordinates, ...
-COARSE = 1e-9  # ... where there are more, and so more functions
+COARSE = 1e-8  # ... where there are more, and so more functions
 GOOD = 10.0  # times the tolerance is an error that is not worth more points
 CANDIDATES = 4096  # nodes among which those that are kept are chosen
 CHUNK = 1 << 20  # numbers between two chances to be interrupted
@@ -60,17 +60,21 @@ class Compact:
         return np.asarray(np.sqrt(len(self.rows)) * (self.rows @ (np.sqrt(self.whole.weights) * f)))
 
 
-def compact(reduced: ReducedModel, box: Box, *, wide: bool = False) -> Compact:
+def compact(
+    reduced: ReducedModel, box: Box, *, wide: bool = False, tolerance: float | None = None
+) -> Compact:
     """`reduced` on a box with as few nodes as its features allow there.
 
     Args:
         reduced: The model.
         box: Where it has to hold.
         wide: Points are in proportion to their size, for boxes of many orders of magnitude.
+        tolerance: Part of (Σp Φ²)^½ that may be missed; None: by the number of coordinates.
     """
     if len(reduced.weights) <= FEW:
         return Compact(reduced, reduced)
-    count, tolerance = FIRST, TOLERANCE.get(len(box), COARSE)
+    count = FIRST
+    tolerance = TOLERANCE.get(len(box), COARSE) if tolerance is None else tolerance
     table, size, sample = np.empty((0, len(reduced.weights))), np.empty(0), _scattered(reduced, box, wide)
     while True:
         new = in_pieces(reduced, sample[len(table) : count + TESTS]) * np.sqrt(reduced.weights)

@@ -6,7 +6,7 @@ and Legendre: what they differ by, panel after panel, is the error, and panels w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,8 @@ FIRST = {1: 24, 2: 2}  # panels per coordinate to begin with; else one
 MOST_NUMBERS = {1: 1 << 24}  # points times features
 MOST_NUMBERS_MORE = 1 << 25
 MOST_ROUNDS = 60
-GOAL = 2e-13  # of the two relative errors, by which rounding is far
+GOAL = 2e-14  # of the two relative errors
+BY_CHANCE = 2e-12  # by which they may be larger: at a kink two rules can agree and be wrong
 DEEP = 45.0  # logs below the top at which a density does not matter
 STEEP = 14.0  # logs by which a density may change in a panel
 MOST_LOG = 50.0  # above the top that the finer rule has seen
@@ -94,14 +95,14 @@ def continuum(
             found = newton(where, h, tolerance)
             h = found.h
         errors = _Errors.of(where, _nodes(reduced, axes, rough), found, axes, (nodes, rough))
-        steep = [_steep(where, found, axes, c, nodes) for c in range(k)]
-        halved = [_halved(*pair) for pair in zip(axes, errors.wrong(where, found, steep), strict=True)]
-        more = any(len(new) > len(old) for new, old in zip(halved, axes, strict=True))
-        if not more or np.prod([float(nodes * (len(e) - 1)) for e in halved]) > most:
+        steep = [_steep(where, found, axes, nodes)] if k == 1 else [np.False_] * k
+        halved = _affordable(axes, errors.wrong(where, found, steep), most / nodes**k)
+        if halved is None:
             break
         axes = halved
     outside = 0.0 if ends else _outside(where, found, box)
-    return Continuum(found, where, errors.integral, errors.moments, outside)
+    out = Continuum(found, where, errors.integral + BY_CHANCE, errors.moments, outside)
+    return replace(out, moments=out.moments + BY_CHANCE * out.spread)
 
 
 def wider(reduced: ReducedModel, box: Box) -> Box:
@@ -170,7 +171,7 @@ class _Errors:
         return float(max(errors.sum() for errors in self.means))
 
     def wrong(self, where: Places, found: Solution, steep: list[FloatArray]) -> list[FloatArray]:
-        """Which panels to halve."""
+        """How wrong panels are: those with more than 1 should be halved."""
         size = rounding(where, found)
         deviation = np.square(where.features.values - found.mean).sum(axis=1)
         spread = float(np.sqrt(found.mass @ deviation))
@@ -181,7 +182,8 @@ class _Errors:
         ]
         largest = max(float(r.max()) for r in relative)
         several = SMALL * largest if len(relative) > 1 else 0.0
-        return [s | ((r > 1) & (r >= several)) for r, s in zip(relative, steep, strict=True)]
+        kept = [np.where(r >= several, r, 0.0) for r in relative]
+        return [np.where(s, np.maximum(r, largest + 2), r) for r, s in zip(kept, steep, strict=True)]
 
 
 def rounding(where: Places, found: Solution) -> float:
@@ -214,36 +216,34 @@ def _panel_sums(
     return out
 
 
-def _steep(where: Places, found: Solution, axes: list[FloatArray], c: int, nodes: int) -> FloatArray:
-    """Panels of axis c in which the density, at its best in the other coordinates, changes too much.
+def _steep(where: Places, found: Solution, axes: list[FloatArray], nodes: int) -> FloatArray:
+    """Panels of the one axis in which the density changes too much.
 
-    In one coordinate also between the nodes, by the polynomial through them: a peak may be narrower than they
-    are dense.
+    Also between the nodes, by the polynomial through them: a peak may be narrower than they are dense.
     """
-    shape = [nodes * (len(edges) - 1) for edges in axes]
-    density = where.log_volume - where.beta * where.potential(found.h) - _log_weights(axes, nodes)
-    others = tuple(i for i in range(len(axes)) if i != c)
-    profile = density.reshape(shape).max(axis=others).reshape(-1, nodes)
-    if len(axes) == 1:
-        x, _ = _core.gauss_legendre(nodes)
-        there = np.polynomial.legendre.legvander(np.linspace(-1, 1, PROBES), nodes - 1)
-        back = np.linalg.solve(np.polynomial.legendre.legvander(x, nodes - 1).T, there.T)
-        profile = np.hstack([profile, profile @ back])
+    x, w = _core.gauss_legendre(nodes)
+    widths = np.diff(axes[0])[:, None] * (w / w.sum())
+    density = where.log_volume - where.beta * where.potential(found.h) - np.log(widths).ravel()
+    profile = density.reshape(-1, nodes)
+    there = np.polynomial.legendre.legvander(np.linspace(-1, 1, PROBES), nodes - 1)
+    back = np.linalg.solve(np.polynomial.legendre.legvander(x, nodes - 1).T, there.T)
+    profile = np.hstack([profile, profile @ back])
     profile = np.maximum(profile, profile.max() - DEEP)
     return np.asarray(np.ptp(profile, axis=1) > STEEP)
 
 
-def _log_weights(axes: list[FloatArray], nodes: int) -> FloatArray:
-    _, w = _core.gauss_legendre(nodes)
-    logs = np.zeros(())
-    for edges in axes:
-        logs = np.add.outer(logs, np.log(np.diff(edges)[:, None] * (w / w.sum())).ravel())
-    return np.asarray(logs.ravel())
-
-
-def _halved(edges: FloatArray, wrong: FloatArray) -> FloatArray:
-    middles = 0.5 * (edges[1:] + edges[:-1])[wrong]
-    return np.unique(np.concatenate([edges, middles]))
+def _affordable(axes: list[FloatArray], wrong: list[FloatArray], most: float) -> list[FloatArray] | None:
+    """The axes with panels halved where that is wanted: all, or on one axis, or None."""
+    for threshold in (1.0, *sorted({float(w.max()) for w in wrong})):
+        out = [
+            np.unique(np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])[w >= threshold]]))
+            for edges, w in zip(axes, wrong, strict=True)
+        ]
+        if all(len(new) == len(old) for new, old in zip(out, axes, strict=True)):
+            return None
+        if np.prod([float(len(e) - 1) for e in out]) <= most:
+            return out
+    return None
 
 
 def _outside(where: Places, found: Solution, box: Box) -> float:

@@ -14,6 +14,7 @@ from .compact import Compact, compact, in_pieces
 from .continuum import Continuum, continuum, rounding, wider
 
 SOME = 48  # points of a law at which its features are looked at
+ROUNDING = 5e-15  # of sums of about a thousand numbers, relative to the largest
 SAFETY = 2.0  # on errors known at some points only
 
 
@@ -74,6 +75,8 @@ def integrated(
     error = t * relative + 0.5 * off**2 - law.gap + root * missed + 0.5 * missed**2 + node_error
     # A change of D moves its maximiser h by at most twice the root of the change, and one of the potential by
     # at most β times the change times the spread of the law.
+    square = float(np.square(found.where.features.target).sum()) + found.risk
+    error += ROUNDING * (square + abs(law.dual))
     steep = found.where.beta * found.spread
     distance = off + slope + missed
     for change in (root * missed + 0.5 * missed**2, risk_nodes):
@@ -84,7 +87,7 @@ def integrated(
         law.gap,
         values,
         error,
-        2 * root * distance + distance**2 + risk_nodes,
+        2 * root * distance + distance**2 + risk_nodes + 10 * ROUNDING * square,
         node_error,
         found.where.points,
         law.mass,

@@ -21,6 +21,7 @@ SEARCH = {
 }  # cells per coordinate of the grids that search, by the number of coordinates
 FEWEST = 10
 MANY = 256  # nodes that are worth replacing by fewer while searching
+LOOSE = 1e-6  # what they may miss of features
 EMPTY = 1e-12  # mass of an outer cell that may as well be beyond
 TAIL = 1e-15  # mass beyond a side that is left out
 FIRST = 10.0  # where to begin without decay
@@ -59,12 +60,12 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
     cells = [SEARCH.get(k, FEWEST)] * k
     small, covered = Compact(reduced, reduced), [(s.low, s.high) for s in sides]
     if len(reduced.weights) > MANY:
-        small = compact(reduced, covered)
+        small = compact(reduced, covered, tolerance=LOOSE)
     for _ in range(MOST_ROUNDS):
         edges = [side.edges(n) for side, n in zip(sides, cells, strict=True)]
         if small.rows is not None and not _inside(sides, covered):
             covered = [(2 * s.low - s.high if s.low < 0 else s.low, 2 * s.high - s.low) for s in sides]
-            small = compact(reduced, covered)
+            small = compact(reduced, covered, tolerance=LOOSE)
         start = None if f is None else small.restricted(f)
         f, mass = _solve(small.model, edges, start, fixed)
         f = small.function(f)
