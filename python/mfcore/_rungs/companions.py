@@ -25,10 +25,13 @@ _RATIO = 32.0  # of tolerances: steps are twice as long
 # error of the steps is the sum of what each does to the risk. This knows nothing of how errors grow and decay
 # later, so it is no less and no more than these parts of the difference to longer steps. Tolerances 32 times
 # as large make errors 32 times as large after many steps, but not after few.
-_MOST = 3.0
+_MOST = 6.0
 _LEAST = {"euler": 1.5, "heun": 0.75, "rk4": 0.25}  # 3/2 or more of 1/(2^p − 1), the rest of order p
 _FEW_STEPS, _MANY_STEPS = 1.5, 0.1  # of schemes that choose their steps: 1.5 over their number, at least 0.1
-_NO_LAW = 2  # after so many longer steps, or fewer, nothing can be said of what their length does
+_NO_LAW = 2  # after so many longer steps, or fewer, nothing can be said of what their length does:
+_GUESS = (
+    3.0  # is the least part then, and the part itself for SciPy's solvers, which do not say what a step does
+)
 _QUARTER = 3.0  # of the points that fill ρ₀: with four times as many, errors are a quarter to a half
 
 
@@ -98,10 +101,10 @@ class Companions:
 
     def _error_of_steps(self, residual: FloatArray, longer: FloatArray) -> float:
         difference, kind = error_between(residual, longer, self._power), self._method.method
-        if kind in KINDS:  # which do not say what a step does
-            return _MOST * difference
+        if kind in KINDS:
+            return _GUESS * difference
         steps = self._longer.counts[0]
-        few = _MOST if steps <= _NO_LAW else max(_FEW_STEPS / steps, _MANY_STEPS)
+        few = _GUESS if steps <= _NO_LAW else max(_FEW_STEPS / steps, _MANY_STEPS)
         least = _LEAST.get(kind, few)
         return min(max(self._atoms.counts[3], least * difference), _MOST * difference)
 
