@@ -38,7 +38,7 @@ def flow():
 
 
 STEP = {
-    grid: lambda s: s.step(1e-4),
+    grid: lambda s: s.run(1e-4, 20),
     sgd: lambda s: s.step([1.0, 2.0], 1.0, 1e-3),
     flow: lambda s: s.step(1e-3),
 }
