@@ -159,10 +159,13 @@ class Run:
             self._kept[time_asked] = measure
         self._records.append(record)
         of_ours = {"risk": risk} | {k: v for k, v in observed.items() if k not in self._own}
-        lost = [name for name, value in of_ours.items() if value is not None and not np.isfinite(value).all()]
+        lost = [name for name, value in of_ours.items() if value is not None and not _sound(name, value)]
         if lost:  # a state that is finite, but not what is made of it
             names = ", ".join(name if name == "risk" else f"observe[{name!r}]" for name in lost)
-            self._lost = f"no longer finite at t = {self._rung.t:g}: {names}"
+            self._lost = (
+                f"no longer finite at t = {self._rung.t:g}: {names}, though the state is. "
+                "Try a smaller step, or smaller numbers"
+            )
 
     def _value(self, name: str, measure: Measure) -> FloatArray:
         """What an observer returns, as an array of the same shape as before."""
@@ -238,6 +241,11 @@ class _OwnRisk:
 
     def __call__(self, _: Measure) -> tuple[Any, Any]:
         return self._rung.risk() if self.active else (None, None)
+
+
+def _sound(name: str, value: Any) -> bool:
+    """Whether a recorded number says something: finite, or F = ∞, as it is for atoms under noise."""
+    return bool((np.isfinite(value) | ((name == "free_energy") & np.isposinf(value))).all())
 
 
 def _of_rung(rung: LimitRung, name: str, _: Measure) -> float:

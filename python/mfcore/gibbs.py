@@ -73,7 +73,9 @@ class Stationary:
         if self.error is None:
             errors = f"error=unknown: on points given, gap={self.gap:.1e} among laws on them"
         else:
-            errors = f"error={self.error:.1e}, risk_error={self.risk_error:.1e}, gap={self.gap:.1e} without error"
+            errors = (
+                f"error={self.error:.1e}, risk_error={self.risk_error:.1e}, gap={self.gap:.1e} without error"
+            )
         return (
             f"Stationary(temperature={self.temperature:g}, risk={self.risk:.10g}, "
             f"free_energy={self.free_energy:.10g}, {errors}, measure={self.measure!r})"

@@ -159,9 +159,14 @@ def predictions(reduced: ReducedModel, points: FloatArray, weights: FloatArray) 
     n, q = len(points), len(reduced.weights)
     if n * q <= MOST_NUMBERS or q <= FEW:
         step = max(1, CHUNK // q)
-        parts = (weights[at : at + step] @ reduced.features(points[at : at + step]) for at in range(0, n, step))
+        parts = (
+            weights[at : at + step] @ reduced.features(points[at : at + step]) for at in range(0, n, step)
+        )
         return np.asarray(sum(parts)), 0.0
-    box = [(float(low), float(max(high, low + 1e-9))) for low, high in zip(points.min(0), points.max(0), strict=True)]
+    box = [
+        (float(low), float(max(high, low + 1e-9)))
+        for low, high in zip(points.min(0), points.max(0), strict=True)
+    ]
     small = compact(reduced, box)
     f = small.function(predictions(small.model, points, weights)[0])
     return f, small.error * float(np.sqrt(reduced.weights @ f**2))

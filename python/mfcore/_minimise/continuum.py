@@ -68,7 +68,13 @@ class Continuum:
 
 
 def continuum(
-    reduced: ReducedModel, box: Box, f: FloatArray, tolerance: float, *, fixed: bool = False, ends: bool = False
+    reduced: ReducedModel,
+    box: Box,
+    f: FloatArray,
+    tolerance: float,
+    *,
+    fixed: bool = False,
+    ends: bool = False,
 ) -> Continuum:
     """The stationary law by quadrature, the search for it starting at `f`.
 
