@@ -44,9 +44,9 @@ class Certificate:
         box: Ends of the coordinates between which Ψ_λ was searched or, with noise, integrated.
         message: What to know about the bound, if anything.
         error: Estimate of what `gap` does not contain. Without noise: twice the difference of the minimum of
-            Ψ_λ to that of a second search from other points, and the error of the data's nodes. With noise: the
-            difference between the dual on the cells and as an integral over the coordinates, and the error of
-            that.
+            Ψ_λ to that of a second search from other points, and the error of the data's nodes. With noise:
+            the difference between the dual on the cells and as an integral over the coordinates, and the
+            error of that.
     """
 
     value: float
@@ -61,8 +61,8 @@ class Certificate:
     def __repr__(self) -> str:
         told = f", message={self.message!r}" if self.message else ""
         return (
-            f"Certificate(gap={self.gap:.3g}, error={self.error:.1e}, value={self.value:.8g}, lower_bound={self.lower_bound:.8g}, "
-            f"risk={self.risk:.8g}{told})"
+            f"Certificate(gap={self.gap:.3g}, error={self.error:.1e}, value={self.value:.8g}, "
+            f"lower_bound={self.lower_bound:.8g}, risk={self.risk:.8g}{told})"
         )
 
 

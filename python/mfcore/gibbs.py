@@ -44,8 +44,8 @@ class Stationary:
             `mf.risk`, differ from those here by the error of the cells, of second order in their width.
         risk: R(ρ*).
         free_energy: F(ρ*), the least free energy of all laws, to `error`.
-        error: How far ``free_energy`` may be from the least free energy: integrals, rounding, mass outside the
-            box, and `node_error`. None on points given.
+        error: How far ``free_energy`` may be from the least free energy: integrals, rounding, mass outside
+            the box, and `node_error`. None on points given.
         risk_error: The same of ``risk``.
         node_error: The part of `error` that comes from averaging over the data by a sum over nodes, from
             `ReducedModel.node_error`; 0 where the nodes are the data.
@@ -96,9 +96,8 @@ def gibbs(
 
     In one and two coordinates ρ* is an `mf.Density` on a grid of equal cells: the fixed point of the density
     solvers on it. In more it is an `mf.Cloud` on tensor Gauss–Legendre nodes, and so it is on points given.
-    F, R and the dual are integrals over the coordinates, with errors: see `Stationary`. In one coordinate they
-    are of the order of rounding where features are smooth, and below 1e-10 for most with kinks; in three, with
-    many nodes of data, 1e-6 is usual.
+    F, R and the dual are integrals over the coordinates, with errors: see `Stationary`. In one coordinate
+    these are below 1e-10 as a rule, with kinks too; in three, with many nodes of data, they are 1e-4 to 1e-7.
 
     Args:
         model: With temperature > 0, confined by ridge > 0, by its features or by `extent`.

@@ -38,9 +38,9 @@ class Optimum:
         gap: What convexity leaves to gain: 2(∫Ψdρ − min Ψ), or half of it with decay. It takes the minimum
             that the search on `box` found, and the sum over the data's nodes, for exact; that they are not is
             `error`.
-        error: Estimate of what `gap` does not contain: twice the difference to the minimum that a second search
-            of `box` finds from other points, and the error of averaging over the data by a sum over nodes, from
-            `ReducedModel.node_error`. No measure on `box` has a value below ``value - gap - error``, to that
+        error: Estimate of what `gap` does not contain: twice the difference to the minimum that a second
+            search of `box` finds from other points, and the error of averaging over the data by a sum over
+            nodes, from `ReducedModel.node_error`. No measure on `box` has a value below ``value - gap - error``, to that
             estimate.
         box: Ends (low, high) of each coordinate. What is beyond is in neither; see `message`.
         message: What to know about the box, if anything.

@@ -1,7 +1,7 @@
 """The same model with fewer nodes: Ψ and R are the same on a box, to an error that is measured.
 
-√p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq with orthonormal rows of W, so that F are features at K nodes of weight 1/K with targets
-W√p y, and what W does not reach of √p y is noise. F itself needs Φ at K nodes only (`_picked`).
+√p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq with orthonormal rows of W. So √K F are features at K nodes of weight 1/K with
+targets √K W√p y, and what W does not reach of √p y is noise. F itself needs Φ at K nodes only (`_picked`).
 """
 
 from __future__ import annotations
@@ -141,12 +141,12 @@ def _scattered(reduced: ReducedModel, box: Box, wide: bool) -> FloatArray:
     unit = unit[: MOST + TESTS]
     if wide:
         ends = np.arcsinh(ends)
-        return np.clip(np.sinh(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0])), *np.array(box).T)
+        return np.asarray(np.clip(np.sinh(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0])), *np.array(box).T))
     return np.asarray(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
 
 
 def in_pieces(
-    reduced: ReducedModel, points: FloatArray, of: Callable[[FloatArray], FloatArray] = lambda phi: phi
+    reduced: ReducedModel, points: FloatArray, of: Callable[[FloatArray], FloatArray] = np.asarray
 ) -> FloatArray:
     """A function of the features at points, row by row, in calls that are short and hold little."""
     step = max(1, CHUNK // len(reduced.weights))

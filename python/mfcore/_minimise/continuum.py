@@ -1,11 +1,12 @@
 """The dual of the free energy as an integral over the continuum, with the error of the integral.
 
-D(f) has the integral Z(f) = ∫v e^{−βΨ_λ(z; f)}dz. Every coordinate has panels, and each of them two rules of Gauss
-and Legendre: what they differ by, panel after panel, is the error, and panels where it matters are halved.
+D(f) has the integral Z(f) = ∫v e^{−βΨ_λ(z; f)}dz. Every coordinate has panels, and each of them two
+Gauss–Legendre rules: what they differ by, panel after panel, is the error, and panels where it matters are halved.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,19 +20,20 @@ from .newton import Places, Solution, newton
 from .search import decay
 from .span import Span
 
-NODES = {1: (10, 16), 2: (16, 24), 3: (24, 32)}  # of a panel's two rules, by the number of coordinates
+NODES = {1: (10, 16), 2: (16, 24), 3: (16, 24)}  # of a panel's two rules, by the number of coordinates
 FEW_NODES = (11, 15)
 FIRST = {1: 24, 2: 2}  # panels per coordinate to begin with; else one
-MOST_NUMBERS = {1: 1 << 24}  # points times features
-MOST_NUMBERS_MORE = 1 << 25
+MOST_NUMBERS = 1 << 25  # points times features
+MOST_POINTS = 1 << 17
 MOST_ROUNDS = 60
-GOAL = 2e-14  # of the two relative errors
+GOAL = {1: 2e-14}  # of the two relative errors in one coordinate, ...
+ENOUGH = 1e-10  # ... and in more
 BY_CHANCE = 2e-12  # by which they may be larger: at a kink two rules can agree and be wrong
 DEEP = 45.0  # logs below the top at which a density does not matter
 STEEP = 14.0  # logs by which a density may change in a panel
 MOST_LOG = 50.0  # above the top that the finer rule has seen
 ROOM = {1: 0.25, 2: 0.1}  # of the box that is added at an end of it, for the tails
-LEFT_OUT = 1e-11  # mass beyond a box without room around it: see EMPTY in `extent`
+LEFT_OUT = 5e-12  # mass beyond a box without room around it: see EMPTY in `extent`
 PROBES = 65  # of a panel, between its nodes
 SMALL = 0.1  # of the largest error: not worth halving yet
 
@@ -90,18 +92,24 @@ def continuum(
     sides = box if ends else wider(reduced, box)
     rough, nodes = NODES.get(k, FEW_NODES)
     axes = [np.linspace(low, high, FIRST.get(k, 1) + 1) for low, high in sides]
-    most = MOST_NUMBERS.get(k, MOST_NUMBERS_MORE) // (len(reduced.weights) + 8)
+    most = min(MOST_POINTS, MOST_NUMBERS // (len(reduced.weights) + 8))
     h = np.sqrt(reduced.weights) * f
     for _ in range(MOST_ROUNDS):
-        where = _nodes(reduced, axes, nodes)
+        where = _nodes(reduced, axes, [nodes] * k)
         if fixed:
             mass, log_z = where.law(h)
             found = Solution(mass, h, mass @ where.features.values, where.dual(h, log_z), 0)
         else:
             found = newton(where, h, tolerance)
             h = found.h
-        errors = _Errors.of(where, _nodes(reduced, axes, rough), found, axes, (nodes, rough))
-        steep = [_steep(where, found, axes, nodes)] if k == 1 else [np.False_] * k
+        errors = _Errors.of(reduced, where, found, axes, (nodes, rough))
+        if k == 1:
+            errors = errors.with_ends(_ends(reduced, where, found, axes[0], nodes))
+        steep = (
+            [_steep(where, found, axes, nodes)]
+            if k == 1
+            else [np.zeros(len(e) - 1, dtype=bool) for e in axes]
+        )
         halved = _affordable(axes, errors.wrong(where, found, steep), most / nodes**k)
         if halved is None:
             break
@@ -120,15 +128,19 @@ def wider(reduced: ReducedModel, box: Box) -> Box:
     return out
 
 
-def _nodes(reduced: ReducedModel, axes: list[FloatArray], n: int) -> Places:
-    """Tensor nodes of all panels, features at them not compressed: two rules share the space."""
-    x, w = _core.gauss_legendre(n)
+def _nodes(reduced: ReducedModel, axes: list[FloatArray], counts: list[int]) -> Places:
+    """Tensor nodes of all panels, so many for each panel of an axis."""
     sides, logs = [], np.zeros(())
-    for edges in axes:
+    for edges, n in zip(axes, counts, strict=True):
+        x, w = _core.gauss_legendre(n)
         half = 0.5 * np.diff(edges)[:, None]
         sides.append((0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel())
         logs = np.add.outer(logs, np.log(half * w * (2 / w.sum())).ravel())
     points = np.stack([m.ravel() for m in np.meshgrid(*sides, indexing="ij")], axis=1)
+    return _places(reduced, points, logs.ravel())
+
+
+def _places(reduced: ReducedModel, points: FloatArray, log_weights: FloatArray) -> Places:
     root = np.sqrt(reduced.weights)
     step = max(1, (1 << 20) // len(root))
     values = np.concatenate(
@@ -136,7 +148,7 @@ def _nodes(reduced: ReducedModel, axes: list[FloatArray], n: int) -> Places:
     )
     return Places(
         points,
-        logs.ravel() + log_factor(points, reduced.volume),
+        log_weights + log_factor(points, reduced.volume),
         decay(reduced, points),
         Span(values, None, root * reduced.targets, root, reduced.noise),
         1 / reduced.temperature,
@@ -153,35 +165,46 @@ class _Errors:
 
     @classmethod
     def of(
-        cls, fine: Places, rough: Places, found: Solution, axes: list[FloatArray], counts: tuple[int, int]
+        cls,
+        reduced: ReducedModel,
+        fine: Places,
+        found: Solution,
+        axes: list[FloatArray],
+        counts: tuple[int, int],
     ) -> _Errors:
-        exponents = [_exponent(where, found.h) for where in (fine, rough)]
-        top = exponents[0].max()
-        sums: list[list[tuple[FloatArray, FloatArray]]] = []
-        for where, exponent, n in zip((fine, rough), exponents, counts, strict=True):
-            g = np.exp(np.minimum(exponent - top, MOST_LOG))
-            sums.append(_panel_sums(g, where.features.values - found.mean, axes, n))
-        total = sums[0][0][0].sum()
+        """Of a rule that is rough along one axis, for each axis."""
         ones, means = [], []
-        for (one, mean), (other, another) in zip(*sums, strict=True):
+        exponent = _exponent(fine, found.h)
+        top = float(exponent.max())
+        total = float(np.exp(exponent - top).sum())
+        k, (nodes, fewer) = len(axes), counts
+        for c in range(k):
+            mixed = [fewer if i == c else nodes for i in range(k)]
+            rough = _nodes(reduced, axes, mixed)
+            one, mean = _panel_sums(fine, exponent - top, found, axes, [nodes] * k, c)
+            other, another = _panel_sums(rough, _exponent(rough, found.h) - top, found, axes, mixed, c)
             ones.append(np.abs(one - other) / total)
             means.append(np.sqrt(np.square(mean - another).sum(axis=1)) / total)
         return cls(ones, means)
 
+    def with_ends(self, more: tuple[FloatArray, FloatArray]) -> _Errors:
+        """The same for one coordinate, with what both rules miss at the ends of panels."""
+        return _Errors([self.ones[0] + more[0]], [self.means[0] + more[1]])
+
     @property
     def integral(self) -> float:
-        return float(max(errors.sum() for errors in self.ones))
+        return float(sum(errors.sum() for errors in self.ones))
 
     @property
     def moments(self) -> float:
-        return float(max(errors.sum() for errors in self.means))
+        return float(sum(errors.sum() for errors in self.means))
 
     def wrong(self, where: Places, found: Solution, steep: list[FloatArray]) -> list[FloatArray]:
         """How wrong panels are: those with more than 1 should be halved."""
         size = rounding(where, found)
         deviation = np.square(where.features.values - found.mean).sum(axis=1)
         spread = float(np.sqrt(found.mass @ deviation))
-        scale = max(GOAL, size)
+        scale = max(GOAL.get(len(self.ones), ENOUGH), size)
         relative = [
             np.maximum(one / scale, mean / (scale * max(spread, 1e-300))) * len(one)
             for one, mean in zip(self.ones, self.means, strict=True)
@@ -205,21 +228,45 @@ def _exponent(where: Places, h: FloatArray) -> FloatArray:
 
 
 def _panel_sums(
-    g: FloatArray, values: FloatArray, axes: list[FloatArray], n: int
-) -> list[tuple[FloatArray, FloatArray]]:
-    """Of each axis: ∫ of 1 and of the values over its panels."""
-    shape = [n * (len(edges) - 1) for edges in axes]
-    out = []
-    for c in range(len(axes)):
-        before, after = int(np.prod(shape[:c])), int(np.prod(shape[c + 1 :]))
-        index = np.tile(np.repeat(np.arange(shape[c]) // n, after), before)
-        order = np.argsort(index, kind="stable")
-        starts = np.searchsorted(index[order], np.arange(shape[c] // n))
-        bounds = [*starts.tolist(), len(g)]
-        blocks = [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
-        one = np.array([g[block].sum() for block in blocks])
-        out.append((one, np.array([g[block] @ values[block] for block in blocks])))
-    return out
+    where: Places, logs: FloatArray, found: Solution, axes: list[FloatArray], counts: list[int], c: int
+) -> tuple[FloatArray, FloatArray]:
+    """∫ of 1 and of F − ∫F dρ over the panels of axis c."""
+    g = np.exp(np.minimum(logs, MOST_LOG))
+    panels = len(axes[c]) - 1
+    before = math.prod(n * (len(e) - 1) for e, n in zip(axes[:c], counts[:c], strict=True))
+    index = np.arange(len(g)).reshape(before, panels, -1)
+    blocks = [index[:, p].ravel() for p in range(panels)]
+    sums = np.array([g[block] @ where.features.values[block] for block in blocks])
+    ones = np.array([g[block].sum() for block in blocks])
+    return ones, sums - ones[:, None] * found.mean
+
+
+def _ends(
+    reduced: ReducedModel, where: Places, found: Solution, edges: FloatArray, nodes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Errors by kinks between an end of a panel and the first node, which no rule sees.
+
+    There the polynomial through the nodes misses the integrand at the end; the error is at most the area of
+    that triangle.
+    """
+    x, w = _core.gauss_legendre(nodes)
+    at_ends = np.linalg.solve(
+        np.polynomial.legendre.legvander(x, nodes - 1).T,
+        np.polynomial.legendre.legvander(np.array([-1.0, 1.0]), nodes - 1).T,
+    )
+    there = _places(reduced, edges[:, None], np.zeros(len(edges)))
+    widths = np.diff(edges)[:, None] * (w / w.sum())
+    inside = _exponent(where, found.h) - np.log(widths).ravel()
+    top = inside.max()
+    total = float(np.exp(inside - top) @ widths.ravel())
+    values = []
+    for place, exponent in ((where, inside), (there, _exponent(there, found.h))):
+        g = np.exp(np.minimum(exponent - top, MOST_LOG)) / total
+        values.append(np.column_stack([g, g[:, None] * (place.features.values - found.mean)]))
+    reached = np.einsum("pnf,ne->epf", values[0].reshape(len(edges) - 1, nodes, -1), at_ends)
+    missed = np.abs(reached - np.stack([values[1][:-1], values[1][1:]])).sum(axis=0)
+    area = 0.25 * (1 - x.max()) * np.diff(edges)  # half of the distance from an end to the first node
+    return missed[:, 0] * area, np.sqrt(np.square(missed[:, 1:]).sum(axis=1)) * area
 
 
 def _steep(where: Places, found: Solution, axes: list[FloatArray], nodes: int) -> FloatArray:

@@ -14,7 +14,9 @@ from .compact import Compact, compact, in_pieces
 from .continuum import Continuum, continuum, rounding, wider
 
 SOME = 48  # points of a law at which its features are looked at
-ROUNDING = 5e-15  # of sums of about a thousand numbers, relative to the largest
+ROUNDING = 1e-14  # of sums of about a thousand numbers, relative to the largest
+OUTSIDE = 1e-11  # mass near the ends of the box that asks for a larger one, ...
+MOST_WIDER = 8  # ... so many times
 SAFETY = 2.0  # on errors known at some points only
 
 
@@ -60,6 +62,12 @@ def integrated(
     """The stationary law or, if `fixed`, D at `f`: see `continuum`."""
     small = around(reduced, box, ends) if small is None else small
     found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, ends=ends)
+    for _ in range(MOST_WIDER):
+        if found.outside <= OUTSIDE:
+            break
+        box = wider(reduced, box)
+        small = around(reduced, box)
+        found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed)
     t, law = 1 / found.where.beta, found.found
     root = math.sqrt(found.risk)
     relative = found.integral + found.outside + rounding(found.where, law)
@@ -103,8 +111,8 @@ def around(reduced: ReducedModel, box: Box, ends: bool = False) -> Compact:
 def of_nodes(reduced: ReducedModel, f: FloatArray) -> float:
     """What the error of the data's nodes can do to R of a measure with these predictions.
 
-    V is off by `node_error` times the size of a feature, U by that times the size once more; f is an average of
-    features.
+    V is off by `node_error` times the size of a feature, U by that times the size once more; f is an average
+    of features.
     """
     if not reduced.node_error:
         return 0.0
@@ -116,7 +124,7 @@ def _typical(found: Continuum) -> FloatArray:
     """Points at equal distances of mass, and that of most."""
     total = np.cumsum(found.found.mass)
     at = np.searchsorted(total, (np.arange(SOME) + 0.5) / SOME * total[-1])
-    return found.where.points[np.unique(np.append(at, found.found.mass.argmax()))]
+    return np.asarray(found.where.points[np.unique(np.append(at, found.found.mass.argmax()))])
 
 
 def _missed(small: Compact, points: FloatArray) -> float:
