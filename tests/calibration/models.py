@@ -15,7 +15,7 @@ import mfcore as mf
 import numpy as np
 
 FAMILIES = ("tuning", "held out")
-_SEEDS = {"tuning": 0, "held out": 6}  # seeds 1 to 5 were looked at, and belong to what was tuned on
+_SEEDS = {"tuning": 0, "held out": 7}  # seeds 1 to 6 were looked at, and belong to what was tuned on
 _SMOOTH = {"tuning": ("relu", "tanh", "softplus"), "held out": ("erf", "sigmoid", "gelu")}
 _KNOTS = {"tuning": (2, 4), "held out": (3, 5)}
 KINDS = (

@@ -29,7 +29,9 @@ _MOST = 6.0
 _LEAST = {"euler": 1.5, "heun": 0.75, "rk4": 0.25}  # 3/2 or more of 1/(2^p − 1), the rest of order p
 _FEW_STEPS, _MANY_STEPS = 1.5, 0.1  # of schemes that choose their steps: 1.5 over their number, at least 0.1
 _NO_LAW = 2  # after so many longer steps, or fewer, nothing can be said of what their length does
-_GUESS = 3.0  # the least part then, and the part itself for SciPy's solvers: they do not say what a step does
+_GUESS = (
+    3.0  # the least part then, with no largest one, and the part for SciPy's solvers, whose steps say nothing
+)
 _ADAPTED = 0.75  # the least part once panels were halved or united, which is an error that no step knows of
 _QUARTER = 3.0  # of the points that fill ρ₀: with four times as many, errors are a quarter to a half
 
@@ -102,12 +104,14 @@ class Companions:
         difference, kind = error_between(residual, longer, self._power), self._method.method
         if kind in KINDS:
             return _GUESS * difference
-        steps = self._longer.counts[0]
-        few = _GUESS if steps <= _NO_LAW else max(_FEW_STEPS / steps, _MANY_STEPS)
+        of_steps, steps = self._atoms.counts[3], self._longer.counts[0]
+        if steps <= _NO_LAW:
+            return max(of_steps, _GUESS * difference)
+        few = max(_FEW_STEPS / steps, _MANY_STEPS)
         if self._atoms.before[1] > 0:
             few = max(few, _ADAPTED)
         least = _LEAST.get(kind, few)
-        return min(max(self._atoms.counts[3], least * difference), _MOST * difference)
+        return min(max(of_steps, least * difference), _MOST * difference)
 
     @property
     def _power(self) -> float:

@@ -8,7 +8,7 @@ from .._check import FloatArray
 
 _ALIGNED = 0.1  # the least cosine of residual and error that is believed
 _ROUNDING = 1e-14  # of the squares that the risk is a difference of
-_LOWEST, _HIGHEST = 0.5, 4.0  # orders of convergence that are believed
+_LOWEST, _HIGHEST = 0.5, 2.0  # orders of convergence that are believed
 _SAFE = 2.0
 
 
@@ -30,7 +30,7 @@ def error_between(residual: FloatArray, other: FloatArray, power: float) -> floa
 def extrapolated(last: float, before: float) -> float:
     """Error of a run from its difference to half the nodes, and from that of these to a quarter.
 
-    Differences that shrink by 2^p leave last/(2^p − 1). The order p is measured, but no more than 4 is
+    Differences that shrink by 2^p leave last/(2^p − 1). The order p is measured, but no more than 2 is
     believed, and features with kinks have less than 1: twice that is stated.
     """
     order = math.log2(before / last) if before > 0 and last > 0 else _HIGHEST
