@@ -164,7 +164,7 @@ def _convexity(reduced: ReducedModel, points: FloatArray, weights: FloatArray, e
     elif lower < trivial:
         lower, message = trivial, "the bound is that of any fit"
     if message:
-        gap, error = value - lower, 0.0
+        gap, error = value - lower, ROUNDING * (1 + value)
     return Certificate(value, lower, gap, size, argmin, tuple(box), message, error)
 
 
