@@ -67,6 +67,7 @@ def main() -> None:
     parser.add_argument("--rungs", nargs="+", choices=RUNGS, default=list(RUNGS))
     parser.add_argument("--seconds", type=float, default=60.0, help="of a run or a reference")
     parser.add_argument("--json", type=Path, help="keep all points in this file")
+    parser.add_argument("--read", type=Path, nargs="+", default=[], help="points kept before, to be added")
     parser.add_argument("--figure", type=Path, help="draw stated against true errors into this file")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
@@ -74,6 +75,8 @@ def main() -> None:
     tasks = [(options.family, k, tuple(options.rungs), options.seconds) for k in numbers]
     with ProcessPoolExecutor(options.processes) as pool:
         points = [p for found in pool.map(_one, tasks) for p in found]
+    for file in options.read:
+        points += [Point(**p) for p in json.loads(file.read_text())]
     print(summary(points))
     if options.json:
         options.json.write_text(json.dumps([asdict(p) for p in points], indent=0))
