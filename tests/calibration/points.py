@@ -55,8 +55,11 @@ def points_of(problem: Problem, rungs: Sequence[str] = RUNGS, seconds: float = 6
                 runs.append((name, problem.warm, method))
     for name, model, method in runs:
         times: dict[str, Any] = {"horizon": problem.horizon, "save_at": list(problem.times), "rng": 0}
-        run = mf.solve(model, method, **times, max_seconds=seconds)
-        best, known_to = _truth(model, run.t, seconds)
+        try:
+            run = mf.solve(model, method, **times, max_seconds=seconds)
+            best, known_to = _truth(model, run.t, seconds)
+        except TimeoutError:  # not even begun
+            continue
         kind = problem.kind + (", with noise" if model.temperature else "")
         for t, risk, stated, true, within in zip(run.t, run.risk, run.error, best, known_to, strict=False):
             if np.isfinite(stated):  # not where time was over before the coarser runs had come so far

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def points():
-    """True and stated errors at the save points of the first quick models that are held out."""
+    """True and stated errors at the save points of the models held out that are quick."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
     try:
         models = importlib.import_module("tests.calibration.models")
@@ -20,7 +20,7 @@ def points():
     return [p for k in NUMBERS for p in measured.points_of(models.problem("held out", k))]
 
 
-NUMBERS = (0, 1, 2, 3, 8, 18, 24, 25, 26, 27)
+NUMBERS = (0, 2, 3, 8, 10, 11, 16, 18, 20, 21)
 
 
 @pytest.mark.parametrize("rung", ["Atoms", "JKO", "PDE"])
