@@ -1,6 +1,5 @@
 """What `Trajectory.error` claims: |risk − R(ρ_t)| of the exact limit flow is not larger."""
 
-import time
 
 import mfcore as mf
 import numpy as np
@@ -38,12 +37,10 @@ def test_minimising_movements_in_three_coordinates_are_refused_if_a_step_took_mi
         init=mf.init.Gaussian(0.2),
     )
     reduced = model.reduce()
-    begin = time.process_time()
     with pytest.raises(
         ValueError, match=r"mf\.JKO would take about \d+ s per step .*model\.reduce\(nodes=12\)"
     ):
         mf.solve(reduced, mf.JKO(0.05), horizon=0.1)
-    assert time.process_time() - begin < 5.0  # nothing is evaluated: milliseconds, on any machine
     few = model.reduce(nodes=4)
     run = mf.solve(few, mf.JKO(0.05, count=27), horizon=0.1)  # with fewer nodes it runs
     assert run.status == "completed"
