@@ -1,6 +1,5 @@
 """What `Trajectory.error` claims: |risk − R(ρ_t)| of the exact limit flow is not larger."""
 
-
 import mfcore as mf
 import numpy as np
 import pytest
