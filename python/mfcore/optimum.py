@@ -40,8 +40,8 @@ class Optimum:
             `error`.
         error: Estimate of what `gap` does not contain: twice the difference to the minimum that a second
             search of `box` finds from other points, and the error of averaging over the data by a sum over
-            nodes, from `ReducedModel.node_error`. No measure on `box` has a value below ``value - gap - error``, to that
-            estimate.
+            nodes, from `ReducedModel.node_error`. No measure on `box` has a value below
+            ``value - gap - error``, to that estimate.
         box: Ends (low, high) of each coordinate. What is beyond is in neither; see `message`.
         message: What to know about the box, if anything.
     """

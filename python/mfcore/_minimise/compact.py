@@ -184,6 +184,16 @@ def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
     return np.ascontiguousarray(right[: max(1, int((tail > tolerance * np.sqrt(len(table))).sum()))])
 
 
+def _scaled(features: Callable[[FloatArray], FloatArray], z: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Features times a matrix, with an output weight a, the first coordinate: Φ(a, ·) = a Φ(1, ·).
+
+    So points of a grid that differ in a only are one.
+    """
+    others, which = np.unique(z[:, 1:], axis=0, return_inverse=True)
+    once = features(np.column_stack([np.ones(len(others)), others])) @ matrix
+    return np.asarray(z[:, :1] * once[which.ravel()])
+
+
 def _picked(
     reduced: ReducedModel, rows: FloatArray
 ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray] | None]:
@@ -207,6 +217,6 @@ def _picked(
     activation, has_a, has_b, dims, given = owner._arguments
     fewer = Features(activation, has_a, has_b, dims, given[nodes])
     return (
-        lambda z: fewer.features(z) @ matrix,
+        lambda z: _scaled(fewer.features, z, matrix) if has_a else fewer.features(z) @ matrix,
         lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
     )

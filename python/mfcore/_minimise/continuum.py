@@ -1,7 +1,8 @@
 """The dual of the free energy as an integral over the continuum, with the error of the integral.
 
 D(f) has the integral Z(f) = ∫v e^{−βΨ_λ(z; f)}dz. Every coordinate has panels, and each of them two
-Gauss–Legendre rules: what they differ by, panel after panel, is the error, and panels where it matters are halved.
+Gauss–Legendre rules: what they differ by, panel after panel, is the error, and panels where it matters are
+halved.
 """
 
 from __future__ import annotations
