@@ -15,6 +15,7 @@ version = release = mfcore.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_fence_as_directive = ["math"]  # as code hosts have it
 myst_heading_anchors = 3
 source_suffix = {".md": "markdown"}
 default_role = "code"
@@ -84,10 +85,12 @@ def resolved(app, env, node, content):
 
 
 def filled(app, name, source):
-    """Put the reference of all submodules for `{{ modules }}`, the gallery for `{{ experiments }}`."""
+    """Put in the reference of all submodules, the gallery, and targets for anchors."""
     modules = [f"## mfcore.{m}\n\n```{{eval-rst}}\n.. automodule:: mfcore.{m}\n```\n" for m in MODULES]
     source[0] = source[0].replace("{{ modules }}", "\n".join(modules))
     source[0] = source[0].replace("{{ experiments }}", "\n".join(gallery()))
+    # Anchors of equations and sections: HTML serves code hosts, MyST's own targets serve links of the site.
+    source[0] = re.sub(r'^<a id="((?:eq|section)-[\d-]+)"></a>$', r"(\1)=", source[0], flags=re.MULTILINE)
 
 
 def gallery():

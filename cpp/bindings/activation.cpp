@@ -47,8 +47,11 @@ py::array_t<T> evaluated(const Activation& sigma, const py::array& z, int order,
     }
     T* to[3] = {};
     to[order] = result.mutable_data();  // refuses a read-only array
-    py::gil_scoped_release nogil;
-    evaluate<T>(sigma, in.size(), in.data(), to[0], to[1], to[2]);
+    Released nogil;
+    in_pieces(in.size(), kPiece, [&](Index k, Index n) {
+        const auto at = [&](int o) { return to[o] ? to[o] + k : nullptr; };
+        evaluate<T>(sigma, n, in.data() + k, at(0), at(1), at(2));
+    });
     return result;
 }
 

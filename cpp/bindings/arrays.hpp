@@ -6,9 +6,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "deadline.hpp"
 #include "mfcore/errors.hpp"
 #include "mfcore/views.hpp"
 
@@ -43,17 +45,15 @@ MatView<T> writable(py::array_t<T>& a) {
     return {a.mutable_data(), a.shape(0), a.shape(1)};
 }
 
-/// True when the user pressed Ctrl-C: the caller returns, or reports, what has been computed. Whatever else a
-/// Python signal handler raises passes through the core as the exception it is (the core asks outside
-/// parallel regions).
-inline bool python_wants_stop() {
-    py::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() == 0) return false;
-    if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) throw py::error_already_set();
-    PyErr_Clear();
-    return true;
+/// A Python object the core may drop on any thread, with or without the GIL.
+template <class Object>
+std::shared_ptr<const Object> keep_object(Object object) {
+    return {new Object(std::move(object)), [](const Object* p) { with_gil([&] { delete p; }); }};
 }
 
+inline constexpr Index kPiece = 1 << 16;  // entries of the loops that functions of arrays are
+
+void bind_deadline(py::module_& m);
 void bind_run(py::module_& m);
 void bind_random(py::module_& m);
 void bind_activation(py::module_& m);

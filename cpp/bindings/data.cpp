@@ -14,25 +14,17 @@ namespace {
 using SamplerHolder = std::shared_ptr<Sampler>;
 SamplerHolder hold_sampler(const SamplerPtr& sampler) { return std::const_pointer_cast<Sampler>(sampler); }
 
-/// A Python object the core may drop on any thread, with or without the GIL.
-template <class Object>
-std::shared_ptr<const Object> keep_object(Object object) {
-    return {new Object(std::move(object)), [](const Object* p) {
-                py::gil_scoped_acquire gil;
-                delete p;
-            }};
-}
-
 Link python_link(Index p, py::function function) {
     Link link;
     link.dimension = p;
     link.concurrent = false;
     link.evaluate = [f = keep_object(std::move(function))](ConstMat z, double* y) {
-        py::gil_scoped_acquire gil;
-        auto copy = make({z.rows, z.cols});
-        for (Index k = 0; k < z.rows; ++k) std::copy_n(z.row(k), z.cols, copy.mutable_data(k, 0));
-        const auto values = (*f)(copy).template cast<In>();
-        std::copy_n(vector(values, "values of link", z.rows), z.rows, y);
+        with_gil([&] {
+            auto copy = make({z.rows, z.cols});
+            for (Index k = 0; k < z.rows; ++k) std::copy_n(z.row(k), z.cols, copy.mutable_data(k, 0));
+            const auto values = (*f)(copy).template cast<In>();
+            std::copy_n(vector(values, "values of link", z.rows), z.rows, y);
+        });
     };
     return link;
 }
@@ -50,12 +42,13 @@ public:
     Index dimension() const override { return d_; }
     bool concurrent() const override { return false; }
     void draw(std::uint64_t seed, Index first, Mat x, double* y) const override {
-        py::gil_scoped_acquire gil;
-        const auto [inputs, labels] = (*draw_)(seed, first, x.rows).template cast<std::pair<In, In>>();
-        const ConstMat from = matrix(inputs, "X", d_);
-        require(from.rows == x.rows, "X", "has the wrong number of rows", from.rows);
-        for (Index k = 0; k < x.rows; ++k) std::copy_n(from.row(k), d_, x.row(k));
-        std::copy_n(vector(labels, "y", x.rows), x.rows, y);
+        with_gil([&] {
+            const auto [inputs, labels] = (*draw_)(seed, first, x.rows).template cast<std::pair<In, In>>();
+            const ConstMat from = matrix(inputs, "X", d_);
+            require(from.rows == x.rows, "X", "has the wrong number of rows", from.rows);
+            for (Index k = 0; k < x.rows; ++k) std::copy_n(from.row(k), d_, x.row(k));
+            std::copy_n(vector(labels, "y", x.rows), x.rows, y);
+        });
     }
 
 private:
@@ -70,8 +63,11 @@ py::tuple draw_samples(const Sampler& sampler, std::uint64_t seed, Index first, 
     const Mat out = writable(x);
     double* labels = y.mutable_data();
     {
-        py::gil_scoped_release nogil;
-        sampler.draw(seed, first, out, labels);
+        Released nogil;
+        const Index piece = sampler.concurrent() ? std::max<Index>(1, (1 << 20) / out.cols) : count;
+        in_pieces(count, piece, [&](Index k, Index rows) {
+            sampler.draw(seed, first + k, out.middle_rows(k, rows), labels + k);
+        });
     }
     return py::make_tuple(x, y);
 }

@@ -1,27 +1,100 @@
 #pragma once
-// Why a run should stop: Ctrl-C, or its time is up.
-#include <chrono>
+// Calls that let other Python threads run, and why they may end early: Ctrl-C, or a time limit.
+#include <pybind11/pybind11.h>
+#include <unistd.h>
 
-#include "arrays.hpp"
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#endif
+
 #include "mfcore/run.hpp"
 
 namespace mfcore::bindings {
 
-/// Wants a stop on Ctrl-C or once `seconds` have passed (infinite: never), and remembers which it was.
+namespace py = pybind11;
+
+/// body(), which may have to wait for the interpreter. When a process ends, Python until 3.13 ends threads
+/// that it finds waiting, by unwinding them, which destructors and parallel regions do not survive. Such a
+/// thread sleeps here instead, as it does in Python from 3.14 on, until the process is gone.
+template <class Body>
+decltype(auto) outliving_python(Body&& body) {
+#ifdef __GLIBCXX__
+    try {
+        return body();
+    } catch (abi::__forced_unwind&) {
+        while (true) pause();
+    }
+#else
+    return body();
+#endif
+}
+
+/// body() with the GIL, from code that runs without it.
+template <class Body>
+decltype(auto) with_gil(Body&& body) {
+    std::optional<py::gil_scoped_acquire> gil;
+    outliving_python([&] { gil.emplace(); });
+    return outliving_python(body);
+}
+
+/// Whether this is the thread in which Python handles signals: the others need not ask it.
+bool on_main_thread();
+
+/// True when the user pressed Ctrl-C. Whatever else a Python signal handler raises passes through the core as
+/// the exception it is.
+bool ctrl_c_pressed();
+
+/// A time limit for whatever the core computes for a thread of Python, from open() to close().
 class Deadline {
 public:
-    explicit Deadline(double seconds) : seconds_(seconds), begin_(Clock::now()) {}
-    bool operator()() {
-        if (!ctrl_c_) ctrl_c_ = python_wants_stop();
-        return ctrl_c_ || std::chrono::duration<double>(Clock::now() - begin_).count() >= seconds_;
-    }
+    explicit Deadline(double seconds);
+    ~Deadline() { close(); }
+    Deadline(const Deadline&) = delete;
+    Deadline& operator=(const Deadline&) = delete;
+
+    void open();
+    void close();
+    bool passed() const { return Clock::now() >= end_; }
+    /// Whether it has ended something.
+    bool expired() const { return expired_; }
+    void expire() { expired_ = true; }
+    /// The one opened last by this thread, or null.
+    static Deadline* current();
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point end_;
+    Deadline* outer_ = nullptr;
+    bool open_ = false, expired_ = false;
+};
+
+/// Lets the GIL go while it lives. What the core computes meanwhile stops on Ctrl-C and at the deadline of
+/// this thread; the Interrupted that it throws then becomes KeyboardInterrupt or OutOfTime.
+class Released {
+public:
+    Released();
+    /// For calls that end well, with what they have, once so many seconds have passed.
+    explicit Released(double seconds);
+    ~Released();
+    Released(const Released&) = delete;
+    Released& operator=(const Released&) = delete;
+
+    bool wants_stop();
+    /// For such calls, between two steps.
+    bool wants_end() { return wants_stop() || Clock::now() >= end_; }
     const char* reason() const { return ctrl_c_ ? "interrupted" : "out of time"; }
 
 private:
     using Clock = std::chrono::steady_clock;
-    double seconds_;
-    Clock::time_point begin_;
-    bool ctrl_c_ = false;
+    Deadline* deadline_;
+    bool main_thread_, ctrl_c_ = false;
+    Clock::time_point end_;
+    PyThreadState* state_;
+    std::optional<StopScope> scope_;
 };
 
 }  // namespace mfcore::bindings

@@ -11,13 +11,6 @@ Measure measure(const In& points, const std::optional<In>& weights) {
     return {view, weights ? vector(*weights, "weights", view.rows) : nullptr};
 }
 
-/// Results of functions are whole or not at all: an interrupted one raises.
-void require_complete(Index done, Index samples) {
-    if (done == samples) return;
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw py::error_already_set();
-}
-
 py::array_t<double> predict_py(const Network& network, const In& points, const std::optional<In>& weights,
                                const In& x, int threads) {
     const Measure rho = measure(points, weights);
@@ -25,7 +18,7 @@ py::array_t<double> predict_py(const Network& network, const In& points, const s
     auto f = make({inputs.rows});
     double* out = f.mutable_data();
     {
-        py::gil_scoped_release nogil;
+        Released nogil;
         predict(network, rho, inputs, out, threads);
     }
     return f;
@@ -51,13 +44,10 @@ py::tuple potential_py(const Network& network, const In& theta, const std::optio
         out.gradient = array.mutable_data();
         gradients = std::move(array);
     }
-    Index done = 0;
     {
-        py::gil_scoped_release nogil;
-        done = potential(network, rows, points ? &rho : nullptr, sampler, seed, samples, out,
-                         {threads, python_wants_stop});
+        Released nogil;
+        potential(network, rows, points ? &rho : nullptr, sampler, seed, samples, out, {threads, {}});
     }
-    require_complete(done, samples);
     return py::make_tuple(values, gradients, risk);
 }
 
@@ -83,8 +73,9 @@ py::dict estimate_py(const Network& network, const In& theta, const Sampler& sam
     }
     Index done = 0;
     {
-        py::gil_scoped_release nogil;
-        done = estimate(network, rows, sampler, seed, samples, chunk, out, {threads, python_wants_stop});
+        Released nogil;
+        done = estimate(network, rows, sampler, seed, samples, chunk, out,
+                        {threads, [&] { return nogil.wants_stop(); }});
     }
     result["samples"] = done;
     return result;
@@ -95,12 +86,10 @@ py::array_t<double> interaction_py(const Network& network, const In& theta, cons
     const ConstMat rows = matrix(theta, "theta"), columns = matrix(other, "other");
     auto u = make({rows.rows, columns.rows});
     const Mat out = writable(u);
-    Index done = 0;
     {
-        py::gil_scoped_release nogil;
-        done = interaction(network, rows, columns, sampler, seed, samples, out, {threads, python_wants_stop});
+        Released nogil;
+        interaction(network, rows, columns, sampler, seed, samples, out, {threads, {}});
     }
-    require_complete(done, samples);
     return u;
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "arrays.hpp"
-#include "deadline.hpp"
 #include "grid.hpp"
 #include "mfcore/dynamics/atoms.hpp"
 #include "mfcore/dynamics/step.hpp"
@@ -21,12 +20,9 @@ Rates rates_of(const RateTuple& rates) {
 /// A function of Python from arrays of one shape to arrays of that shape, kept alive by the shared pointer,
 /// dropped under the GIL. Ctrl-C inside it is an interruption, as in the core; any other exception passes.
 auto python_map(py::function function, const char* name) {
-    const std::shared_ptr<py::function> call(new py::function(std::move(function)), [](py::function* f) {
-        py::gil_scoped_acquire gil;
-        delete f;
-    });
-    return [call, name](const std::vector<py::ssize_t>& shape, const double* from, double* to) {
-        py::gil_scoped_acquire gil;
+    const auto call = keep_object(std::move(function));
+    const auto evaluate = [call, name](const std::vector<py::ssize_t>& shape, const double* from,
+                                       double* to) {
         auto argument = make(shape);
         std::copy_n(from, argument.size(), argument.mutable_data());
         try {
@@ -39,6 +35,9 @@ auto python_map(py::function function, const char* name) {
             return false;
         }
         return true;
+    };
+    return [evaluate](const std::vector<py::ssize_t>& shape, const double* from, double* to) {
+        return with_gil([&] { return evaluate(shape, from, to); });
     };
 }
 
@@ -70,7 +69,7 @@ py::array_t<double> velocity_of(const System& system, const In& y) {
     double* to = velocity.mutable_data();
     bool complete = false;
     {
-        py::gil_scoped_release nogil;
+        Released nogil;
         complete = system.velocity(from, to);
     }
     if (!complete) {
@@ -98,17 +97,18 @@ std::unique_ptr<Flow> fixed_flow(const System& system, const In& start, const st
 
 /// Run to t; "reached", "out of time", or why not.
 const char* run_flow(Flow& flow, double t, double seconds) {
-    Deadline deadline(seconds);
+    const char* reason = nullptr;
     End end = End::reached;
     {
-        py::gil_scoped_release nogil;
-        end = flow.run(t, std::ref(deadline));
+        Released nogil(seconds);
+        end = flow.run(t, [&] { return nogil.wants_end(); });
+        reason = nogil.reason();
     }
     switch (end) {
         case End::reached:
             return "reached";
         case End::stopped:
-            return deadline.reason();
+            return reason;
         case End::interrupted:
             return "interrupted";
         case End::stationary:
@@ -165,10 +165,10 @@ void bind_flow(py::module_& m) {
                std::vector<double> masses) {
                 require(masses.empty() || static_cast<Index>(masses.size()) == neurons, "masses",
                         "has the wrong length", masses.size());
-                return neuron_system(network, neurons, sampler->dimension(), ridge, rates_of(rates),
-                                     node_gradient(network, sampler, seed, samples,
-                                                   {threads, python_wants_stop}, std::move(masses)),
-                                     threads);
+                return neuron_system(
+                    network, neurons, sampler->dimension(), ridge, rates_of(rates),
+                    node_gradient(network, sampler, seed, samples, {threads, {}}, std::move(masses)),
+                    threads);
             },
             py::arg("network"), py::arg("neurons"), py::arg("ridge"), py::arg("rates"), py::arg("sampler"),
             py::arg("seed"), py::arg("samples"), py::arg("threads") = 0,
@@ -190,7 +190,7 @@ void bind_flow(py::module_& m) {
                 return atom_system(
                     masses, params,
                     atom_gradient(point_features(features), {std::move(weights), std::move(targets)}, masses,
-                                  {threads, python_wants_stop}),
+                                  {threads, {}}),
                     panels);
             },
             py::arg("features"), py::arg("weights"), py::arg("targets"), py::arg("masses"), py::arg("params"),
@@ -259,7 +259,9 @@ void bind_flow(py::module_& m) {
         .def(
             "restore",
             [](Flow& flow, std::vector<double> numbers, const In& vectors) {
-                flow.restore({std::move(numbers), {vectors.data(), vectors.data() + vectors.size()}});
+                const FlowState state{std::move(numbers), {vectors.data(), vectors.data() + vectors.size()}};
+                Released nogil;
+                flow.restore(state);
             },
             py::arg("numbers"), py::arg("vectors"));
 
@@ -271,7 +273,7 @@ void bind_flow(py::module_& m) {
             const ConstMat inputs = matrix(x, "X");
             const double* labels = vector(y, "y", inputs.rows);
             const StepParams params = step_params(ridge, temperature, rates, seed, threads);
-            py::gil_scoped_release nogil;
+            Released nogil;
             return sgd_step(network, rows, inputs, labels, h, step, params);
         },
         py::arg("network"), py::arg("theta").noconvert(), py::arg("X"), py::arg("y"), py::arg("h"),
@@ -288,9 +290,9 @@ void bind_flow(py::module_& m) {
             const double* labels = vector(y, "y", inputs.rows);
             const double* sizes = vector(h, "h", inputs.rows);
             const StepParams params = step_params(ridge, temperature, rates, seed, threads);
-            py::gil_scoped_release nogil;
-            const StepsDone done =
-                sgd_run(network, rows, inputs, labels, sizes, first, params, python_wants_stop);
+            Released nogil;
+            const StepsDone done = sgd_run(network, rows, inputs, labels, sizes, first, params,
+                                           [&] { return nogil.wants_stop(); });
             return std::make_pair(done.steps, done.finite);
         },
         py::arg("network"), py::arg("theta").noconvert(), py::arg("X"), py::arg("y"), py::arg("h"),

@@ -46,7 +46,7 @@ void bind_fokker_planck(py::module_& m) {
             auto next = make({cells});
             double* to = next.mutable_data();
             {
-                py::gil_scoped_release nogil;
+                Released nogil;
                 diffuse(axes, temperature, potential, dt, from, to, threads);
             }
             return next;

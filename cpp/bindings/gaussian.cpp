@@ -5,6 +5,8 @@
 namespace mfcore::bindings {
 namespace {
 
+constexpr Index kFewPairs = 256;  // of (m, R), whose averages may take a hundred nodes
+
 py::tuple smooth_arrays(const Activation& sigma, const In& m, const In& R) {
     const Index n = m.size();
     vector(m, "m", n);
@@ -13,8 +15,10 @@ py::tuple smooth_arrays(const Activation& sigma, const In& m, const In& R) {
     const double *from_m = m.data(), *from_R = R.data();
     double *to_T = T.mutable_data(), *to_m = T_m.mutable_data(), *to_R = T_R.mutable_data();
     {
-        py::gil_scoped_release nogil;
-        smooth(sigma, n, from_m, from_R, to_T, to_m, to_R);
+        Released nogil;
+        in_pieces(n, kFewPairs, [&](Index k, Index count) {
+            smooth(sigma, count, from_m + k, from_R + k, to_T + k, to_m + k, to_R + k);
+        });
     }
     return py::make_tuple(T, T_m, T_R);
 }
@@ -28,8 +32,10 @@ py::array_t<double> slope_coefficients_array(const Activation& sigma, const In& 
     const Mat to = writable(s);
     const double *from_m = m.data(), *from_R = R.data();
     {
-        py::gil_scoped_release nogil;
-        slope_coefficients(sigma, n, from_m, from_R, to);
+        Released nogil;
+        in_pieces(n, Index{1}, [&](Index k, Index rows) {
+            slope_coefficients(sigma, rows, from_m + k, from_R + k, to.middle_rows(k, rows));
+        });
     }
     return s;
 }
@@ -40,7 +46,14 @@ py::array_t<double> bivariate_normal_array(const In& h, const In& k, const In& r
     vector(k, "k", n);
     vector(rho, "rho", n);
     auto p = make({n});
-    bivariate_normal(n, h.data(), k.data(), rho.data(), p.mutable_data());
+    const double *from_h = h.data(), *from_k = k.data(), *from_rho = rho.data();
+    double* const to = p.mutable_data();
+    {
+        Released nogil;
+        in_pieces(n, kPiece, [&](Index i, Index count) {
+            bivariate_normal(count, from_h + i, from_k + i, from_rho + i, to + i);
+        });
+    }
     return p;
 }
 
@@ -50,7 +63,7 @@ py::array_t<double> pair_matrix_array(const Network& network, const In& theta, c
     auto U = make({rows.rows, cols.rows});
     const Mat to = writable(U);
     {
-        py::gil_scoped_release nogil;
+        Released nogil;
         pair_matrix(network, rows, other_network ? *other_network : network, cols, to, threads);
     }
     return U;
@@ -65,7 +78,7 @@ py::tuple pair_potential_arrays(const Network& network, const In& theta, const I
     double* to_value = value.mutable_data();
     Mat to_grad = writable(grad);
     {
-        py::gil_scoped_release nogil;
+        Released nogil;
         pair_potential(network, rows, other_network ? *other_network : network, cols, w, to_value,
                        want_grad ? &to_grad : nullptr, threads);
     }
@@ -83,7 +96,7 @@ py::tuple own_potential_arrays(const Network& network, const In& theta, const In
     double* to_value = value.mutable_data();
     Mat to_grad = writable(grad);
     {
-        py::gil_scoped_release nogil;
+        Released nogil;
         own_potential(network, rows, w, law, to_value, want_grad ? &to_grad : nullptr, threads);
     }
     return py::make_tuple(value, want_grad ? py::object(grad) : py::object(py::none()));

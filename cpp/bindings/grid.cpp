@@ -96,7 +96,7 @@ void bind_grid(py::module_& m) {
                 std::vector<double> array = spread(self, mass), moments(self.rank());
                 auto psi = make({cells_of(self)});
                 double* out = psi.mutable_data();
-                py::gil_scoped_release nogil;
+                Released nogil;
                 self.moments(array.data(), moments.data());
                 self.potential(moments.data(), array.data());
                 self.gather(array.data(), out);
@@ -109,7 +109,7 @@ void bind_grid(py::module_& m) {
                 const std::vector<double> array = spread(self, mass);
                 auto moments = make({self.rank()});
                 double* out = moments.mutable_data();
-                py::gil_scoped_release nogil;
+                Released nogil;
                 self.moments(array.data(), out);
                 return moments;
             },
@@ -119,7 +119,7 @@ void bind_grid(py::module_& m) {
             [](GridPotential& self, const In& mass) {
                 const std::vector<double> array = spread(self, mass);
                 std::vector<double> moments(self.rank());
-                py::gil_scoped_release nogil;
+                Released nogil;
                 self.moments(array.data(), moments.data());
                 return self.risk(moments.data());
             },
@@ -142,8 +142,8 @@ void bind_grid(py::module_& m) {
                 require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
                         mass.size());
                 double* cells = mass.mutable_data();
-                py::gil_scoped_release nogil;
-                return self.run(cells, dt, steps, python_wants_stop);
+                Released nogil;
+                return self.run(cells, dt, steps, [&] { return nogil.wants_stop(); });
             },
             py::arg("mass").noconvert(), "dt"_a, "steps"_a,
             "Steps in place while dt is at most the bound: (steps done, bound); NaN: not finite.")
@@ -153,7 +153,7 @@ void bind_grid(py::module_& m) {
                 require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
                         mass.size());
                 std::vector<double> cells(mass.data(), mass.data() + mass.size());
-                py::gil_scoped_release nogil;
+                Released nogil;
                 return self.run(cells.data(), 0.0, 1, {}).second;
             },
             "mass"_a, "The largest stable step.");

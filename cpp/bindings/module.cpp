@@ -6,6 +6,7 @@ namespace mb = mfcore::bindings;
 
 PYBIND11_MODULE(MFCORE_MODULE, m, mb::py::mod_gil_not_used()) {
     m.doc() = "Compiled core of mfcore for one instruction-set level.";
+    mb::bind_deadline(m);
     mb::bind_run(m);
     mb::bind_random(m);
     mb::bind_activation(m);

@@ -30,8 +30,10 @@ py::array filled(const Stream& stream, std::uint64_t first, Index count, Fill fi
     auto out = make<T>({count});
     T* const data = out.mutable_data();
     {
-        py::gil_scoped_release nogil;
-        fill(stream, first, count, data);
+        Released nogil;
+        in_pieces(count, kPiece, [&](Index k, Index n) {
+            fill(stream, first + static_cast<std::uint64_t>(k), n, data + k);
+        });
     }
     return out;
 }
@@ -91,7 +93,7 @@ void bind_random(py::module_& m) {
             auto out = make<std::int64_t>({n});
             std::int64_t* const data = out.mutable_data();
             {
-                py::gil_scoped_release nogil;
+                Released nogil;
                 random::permutation(stream, n, data);
             }
             return out;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "arrays.hpp"
+#include "mfcore/chi_panels.hpp"
 #include "mfcore/compress.hpp"
 #include "mfcore/quadrature.hpp"
 #include "mfcore/smoothing.hpp"
@@ -18,6 +19,19 @@ py::tuple pair(const Rule& rule) {
         py::array_t<double>(static_cast<py::ssize_t>(rule.weights.size()), rule.weights.data()));
 }
 
+constexpr Index kFewPoints = 1024;
+
+/// A rule, made without the GIL.
+template <class Make>
+py::tuple rule_of(Make&& make_rule) {
+    Rule rule;
+    {
+        Released nogil;
+        rule = make_rule();
+    }
+    return pair(rule);
+}
+
 // One of the three triples: (S, S_m, S_R), or the second derivatives.
 template <class Call>
 py::tuple three(const In& m, const In& R, Call&& call) {
@@ -27,8 +41,11 @@ py::tuple three(const In& m, const In& R, Call&& call) {
     auto x = make({n}), y = make({n}), z = make({n});
     double *px = x.mutable_data(), *py_ = y.mutable_data(), *pz = z.mutable_data();
     {
-        py::gil_scoped_release nogil;
-        call(n, m.data(), R.data(), px, py_, pz);
+        Released nogil;
+        const double *from_m = m.data(), *from_R = R.data();
+        in_pieces(n, kFewPoints, [&](Index k, Index count) {
+            call(count, from_m + k, from_R + k, px + k, py_ + k, pz + k);
+        });
     }
     return py::make_tuple(x, y, z);
 }
@@ -37,15 +54,21 @@ py::tuple three(const In& m, const In& R, Call&& call) {
 
 void bind_reduction(py::module_& m) {
     using namespace py::literals;
-    m.def("gauss_gegenbauer", [](double d, Index n) { return pair(gauss_gegenbauer(d, n)); }, "d"_a, "n"_a);
-    m.def("gauss_chi", [](double d, Index n) { return pair(gauss_chi(d, n)); }, "d"_a, "n"_a);
-    m.def("gauss_hermite", [](Index n) { return pair(gauss_hermite(n)); }, "n"_a);
-    m.def("gauss_legendre", [](Index n) { return pair(gauss_legendre(n)); }, "n"_a);
     m.def(
-        "panels_chi", [](double d, Index panels) { return pair(panels_chi(d, panels)); }, "d"_a, "panels"_a);
-    m.def("chi_rule", [](double d) { return pair(chi_rule(d)); }, "d"_a);
+        "gauss_gegenbauer", [](double d, Index n) { return rule_of([&] { return gauss_gegenbauer(d, n); }); },
+        "d"_a, "n"_a);
     m.def(
-        "angle_rule", [](double d, double spacing) { return pair(angle_rule(d, spacing)); }, "d"_a,
+        "gauss_chi", [](double d, Index n) { return rule_of([&] { return gauss_chi(d, n); }); }, "d"_a,
+        "n"_a);
+    m.def("gauss_hermite", [](Index n) { return rule_of([&] { return gauss_hermite(n); }); }, "n"_a);
+    m.def("gauss_legendre", [](Index n) { return rule_of([&] { return gauss_legendre(n); }); }, "n"_a);
+    m.def(
+        "panels_chi", [](double d, Index panels) { return rule_of([&] { return panels_chi(d, panels); }); },
+        "d"_a, "panels"_a);
+    m.def("chi_rule", [](double d) { return rule_of([&] { return chi_rule(d); }); }, "d"_a);
+    m.def(
+        "angle_rule",
+        [](double d, double spacing) { return rule_of([&] { return angle_rule(d, spacing); }); }, "d"_a,
         "spacing"_a);
 
     m.def("direction_tail", py::vectorize(&direction_tail), "d"_a, "tau"_a);
@@ -67,13 +90,19 @@ void bind_reduction(py::module_& m) {
             },
             "m"_a, "R"_a, "Second derivatives of S: mm, mR, RR.");
 
+    py::class_<ChiPanels, std::shared_ptr<ChiPanels>>(m, "ChiPanels")
+        .def(py::init<double, Index>(), "d"_a, "panels"_a = 0)
+        .def_property_readonly("panels", &ChiPanels::panels)
+        .def_property_readonly(
+            "rule", [](const ChiPanels& panels) { return pair(panels.rule()); }, "Nodes and weights.");
+
     py::class_<ReducedFeatures, std::shared_ptr<ReducedFeatures>>(m, "ReducedFeatures")
         .def(py::init([](const Activation& activation, bool has_a, bool has_b, std::vector<double> dims,
-                         const In& nodes) {
+                         const In& nodes, std::shared_ptr<const ChiPanels> panels) {
                  return std::make_shared<ReducedFeatures>(activation, has_a, has_b, std::move(dims),
-                                                          matrix(nodes, "nodes"));
+                                                          matrix(nodes, "nodes"), std::move(panels));
              }),
-             "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a)
+             "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a, "panels"_a = nullptr)
         .def_property_readonly("coordinates", &ReducedFeatures::coordinates)
         .def_property_readonly("size", &ReducedFeatures::size)
         .def_property_readonly("nanoseconds", &ReducedFeatures::nanoseconds)
@@ -83,7 +112,7 @@ void bind_reduction(py::module_& m) {
                 const ConstMat points = matrix(z, "z", f.coordinates());
                 auto phi = make({points.rows, f.size()});
                 double* out = phi.mutable_data();
-                py::gil_scoped_release nogil;
+                Released nogil;
                 f.evaluate(points, out, nullptr, threads);
                 return phi;
             },
@@ -94,7 +123,7 @@ void bind_reduction(py::module_& m) {
                 const ConstMat points = matrix(z, "z", f.coordinates());
                 auto grad = make({points.rows, f.size(), f.coordinates()});
                 double* out = grad.mutable_data();
-                py::gil_scoped_release nogil;
+                Released nogil;
                 f.evaluate(points, nullptr, out, threads);
                 return grad;
             },
@@ -106,7 +135,7 @@ void bind_reduction(py::module_& m) {
             const ConstMat table = matrix(values, "values");
             LowRank low;
             {
-                py::gil_scoped_release nogil;
+                Released nogil;
                 low = compress(table, tolerance);
             }
             auto basis = make({table.rows, low.rank});

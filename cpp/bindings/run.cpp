@@ -8,9 +8,8 @@ namespace mfcore::bindings {
 void bind_run(py::module_& m) {
     m.def("resolve_threads", &resolve_threads, py::arg("requested") = 0);
     m.def("fma_peak", &fma_peak, py::arg("threads") = 0, py::arg("single_precision") = false,
-          py::call_guard<py::gil_scoped_release>());
-    m.def("memory_bandwidth", &memory_bandwidth, py::arg("threads") = 0,
-          py::call_guard<py::gil_scoped_release>());
+          py::call_guard<Released>());
+    m.def("memory_bandwidth", &memory_bandwidth, py::arg("threads") = 0, py::call_guard<Released>());
     m.def("build_info", [] {
         const BuildInfo info = build_info();
         py::dict d;

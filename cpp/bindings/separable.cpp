@@ -55,7 +55,7 @@ void bind_separable(py::module_& m) {
                 double* to = out.mutable_data();
                 Index outside = 0;
                 {
-                    py::gil_scoped_release nogil;
+                    Released nogil;
                     outside = s.basis(c, out.shape(0), points, order, to);
                 }
                 return py::make_tuple(out, outside);
@@ -70,7 +70,7 @@ void bind_separable(py::module_& m) {
                 double* to = out.mutable_data();
                 Index outside = 0;
                 {
-                    py::gil_scoped_release nogil;
+                    Released nogil;
                     outside = s.moments(points, w, to, threads);
                 }
                 return py::make_tuple(out, outside);
@@ -84,7 +84,7 @@ void bind_separable(py::module_& m) {
                 double* to = out.mutable_data();
                 double risk = 0;
                 {
-                    py::gil_scoped_release nogil;
+                    Released nogil;
                     risk = s.residual(given, to, threads);
                 }
                 return py::make_tuple(out, risk);
@@ -105,7 +105,7 @@ void bind_separable(py::module_& m) {
                 double* curve = order > 1 ? hessian.mutable_data() : nullptr;
                 Index outside = 0;
                 {
-                    py::gil_scoped_release nogil;
+                    Released nogil;
                     outside = s.potential(g, points, to, slope, curve, threads);
                 }
                 return py::make_tuple(value, gradient, hessian, outside);
@@ -119,7 +119,7 @@ void bind_separable(py::module_& m) {
             auto out = make({left.rows, right.cols});
             const Mat to = writable(out);
             {
-                py::gil_scoped_release nogil;
+                Released nogil;
                 product(left, right, to);
             }
             return out;
@@ -133,7 +133,7 @@ void bind_separable(py::module_& m) {
             auto q = make({given.rows, s}), r = make({s, given.cols});
             const Mat to_q = writable(q), to_r = writable(r);
             {
-                py::gil_scoped_release nogil;
+                Released nogil;
                 qr(given, to_q, to_r);
             }
             return py::make_tuple(q, r);
@@ -148,7 +148,7 @@ void bind_separable(py::module_& m) {
             const Mat to_left = writable(left), to_right = writable(right);
             double* to_sizes = sizes.mutable_data();
             {
-                py::gil_scoped_release nogil;
+                Released nogil;
                 svd(given, to_left, to_sizes, to_right);
             }
             return py::make_tuple(left, sizes, right);
@@ -158,7 +158,7 @@ void bind_separable(py::module_& m) {
         "pivots",
         [](const In& a) {
             const ConstMat given = matrix(a, "a");
-            py::gil_scoped_release nogil;
+            Released nogil;
             return pivots(given);
         },
         "a"_a);
@@ -169,7 +169,7 @@ void bind_separable(py::module_& m) {
             auto x = make({right.rows, right.cols});
             const Mat to = writable(x);
             {
-                py::gil_scoped_release nogil;
+                Released nogil;
                 std::copy_n(right.data, right.rows * right.cols, to.data);
                 solve_lower(triangle, to);
             }

@@ -1,7 +1,6 @@
 #include "mfcore/dynamics/sgd.hpp"
 
 #include "arrays.hpp"
-#include "deadline.hpp"
 
 namespace mfcore::bindings {
 namespace {
@@ -17,14 +16,11 @@ std::unique_ptr<Sgd> start_sgd(const Network& network, const In& start, Index fi
         params.steps = [h](Index, Index count, double* out) { std::fill_n(out, count, h); };
     } else {
         // steps(first, count) -> array; kept alive by the shared pointer, dropped under the GIL.
-        const std::shared_ptr<py::function> call(new py::function(step), [](py::function* f) {
-            py::gil_scoped_acquire gil;
-            delete f;
-        });
-        params.steps = [call](Index begin, Index count, double* out) {
-            py::gil_scoped_acquire gil;
-            const In h = (*call)(begin, count).cast<In>();
-            std::copy_n(vector(h, "schedule", count), count, out);
+        params.steps = [call = keep_object(py::function(step))](Index begin, Index count, double* out) {
+            with_gil([&] {
+                const In h = (*call)(begin, count).cast<In>();
+                std::copy_n(vector(h, "schedule", count), count, out);
+            });
         };
     }
     params.batch = batch;
@@ -60,15 +56,16 @@ void bind_sgd(py::module_& m) {
     m.def(
         "run_sgd",
         [](const std::vector<Sgd*>& runs, Index target, int threads, double seconds) {
-            Deadline deadline(seconds);
+            const char* reason = nullptr;
             {
-                py::gil_scoped_release nogil;
-                run_together(runs, target, threads, std::ref(deadline));
+                Released nogil(seconds);
+                run_together(runs, target, threads, [&] { return nogil.wants_end(); });
+                reason = nogil.reason();
             }
             for (const Sgd* run : runs)
                 if (run->diverged_at() >= 0) return "diverged";
             for (const Sgd* run : runs)
-                if (run->step() < target) return deadline.reason();
+                if (run->step() < target) return reason;
             return "reached";
         },
         py::arg("runs"), py::arg("target"), py::arg("threads") = 0, py::arg("seconds") = INFINITY);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/thin_svd.hpp"
 #include "mfcore/errors.hpp"
 
 namespace mfcore {
@@ -28,8 +29,8 @@ LowRank compress(ConstMat values, double tolerance) {
         left = qr.householderQ() * Eigen::MatrixXd::Identity(n, q);
         factor = qr.matrixQR().topRows(q).triangularView<Eigen::Upper>();
     }
-    const Eigen::BDCSVD<Eigen::MatrixXd> svd(factor, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    const Eigen::VectorXd& sizes = svd.singularValues();
+    const ThinSvd svd = thin_svd(factor);
+    const Eigen::VectorXd& sizes = svd.sizes;
     const Index full = sizes.size();
     // With sigma_{r+1} the largest one left out, no entry deviates by more than sigma_{r+1}.
     Index rank = 1;
@@ -37,9 +38,9 @@ LowRank compress(ConstMat values, double tolerance) {
     while (rank < full && sizes[rank] > tolerance * largest * std::sqrt(entries)) ++rank;
     Eigen::MatrixXd basis, coefficients, rest;
     for (;; ++rank) {
-        basis = svd.matrixU().leftCols(rank);
+        basis = svd.left.leftCols(rank);
         if (n > q) basis = left * basis;
-        coefficients = sizes.head(rank).asDiagonal() * svd.matrixV().leftCols(rank).transpose();
+        coefficients = sizes.head(rank).asDiagonal() * svd.right.leftCols(rank).transpose();
         rest = table - basis * coefficients;
         out.error = rest.cwiseAbs().maxCoeff() / largest;
         if (out.error <= tolerance || rank == full) break;

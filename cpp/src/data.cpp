@@ -103,7 +103,7 @@ private:
 
 class MultiIndex final : public CheckedSampler {
 public:
-    MultiIndex(Inputs inputs, Index d, Labels labels, double noise, ConstMat root = {})
+    MultiIndex(Inputs inputs, Index d, LinkLabels labels, double noise, ConstMat root = {})
         : CheckedSampler(d), inputs_(inputs), labels_(std::move(labels)), noise_(noise), root_(root) {
         require(noise >= 0 && std::isfinite(noise), "noise", "must be finite and >= 0", noise);
         const bool fits = root.rows == root.cols && (root.rows == d || root.rows <= 1);
@@ -154,7 +154,7 @@ private:
     }
 
     const Inputs inputs_;
-    const Labels labels_;
+    const LinkLabels labels_;
     const double noise_;
     const Copy root_;
 };
@@ -174,11 +174,11 @@ SamplerPtr anisotropic_gaussians(ConstMat basis, double delta) {
 }
 
 SamplerPtr multi_index(Inputs inputs, Index d, Link link, ConstMat directions, double noise) {
-    return std::make_shared<MultiIndex>(inputs, d, Labels(d, std::move(link), directions), noise);
+    return std::make_shared<MultiIndex>(inputs, d, LinkLabels(d, std::move(link), directions), noise);
 }
 
 SamplerPtr linear(Index d, const double* w, ConstMat root, double noise) {
-    Labels labels(d, hermite_link(1, {{1.0, {{0, 1}}}}), {w, 1, d});
+    LinkLabels labels(d, hermite_link(1, {{1.0, {{0, 1}}}}), {w, 1, d});
     return std::make_shared<MultiIndex>(Inputs::gaussian, d, std::move(labels), noise, root);
 }
 

@@ -1,6 +1,7 @@
 // Streaming Monte-Carlo estimates of V, U and grad V.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -9,6 +10,8 @@
 
 namespace mfcore {
 namespace {
+
+constexpr Index kLongChunk = 200'000'000;  // nanoseconds
 
 /// Samples in memory at a time: whole blocks, at most about 2.5 MB of activations and of inputs unless one
 /// block is more. (More would leave the caches, and fresh memory costs as much as a product.)
@@ -35,6 +38,11 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
     PairMoments<R> pairs(out.U ? tiles.tiles() : 0, out.U ? tiles.tiles() : 0, true, true);
 
     Index used_blocks = 0;
+    // An interrupted estimate is that from the chunks before; only where a chunk takes long it is none at
+    // all.
+    std::optional<StopScope> whole_chunks;
+    if (activation_cost(chunk, n, d + (out.U ? n / 2 : 0)) < kLongChunk)
+        whole_chunks.emplace(StopPredicate{});
     const auto add = [&](Index first, ConstMat batch, const double* y) {
         const std::vector<SampleBlock> blocks = blocks_of(first, batch.rows, length);
         used_blocks += static_cast<Index>(blocks.size());
@@ -56,7 +64,8 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
                [&](Index, Index begin, Index end) { pairs.moments().finish(begin, end, used_blocks, done); });
 
     const double* a = tiles.a(0);
-    const auto put = [&](double* mean, double* error, Index at, const Moments& m, Index from, double factor) {
+    const auto put = [&](double* mean, double* error, Index at, const BlockMoments& m, Index from,
+                         double factor) {
         mean[at] = factor * m.mean(from);
         if (error) error[at] = std::abs(factor) * m.error(from);
     };

@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 
+#include "base/thin_svd.hpp"
 #include "mfcore/errors.hpp"
 
 namespace mfcore {
@@ -39,11 +40,11 @@ void qr(ConstMat a, Mat q, Mat r) {
 }
 
 void svd(ConstMat a, Mat left, double* sizes, Mat right) {
-    const Eigen::BDCSVD<MatrixXd> found(copied(a), Eigen::ComputeThinU | Eigen::ComputeThinV);
-    require(found.info() == Eigen::Success, "a", "must be finite", a.rows);
-    copy(found.matrixU(), left);
-    copy(found.matrixV().transpose(), right);
-    std::copy_n(found.singularValues().data(), found.singularValues().size(), sizes);
+    const ThinSvd found = thin_svd(copied(a));
+    require(found.finite, "a", "must be finite", a.rows);
+    copy(found.left, left);
+    copy(found.right.transpose(), right);
+    std::copy_n(found.sizes.data(), found.sizes.size(), sizes);
 }
 
 std::vector<Index> pivots(ConstMat a) {

@@ -1,5 +1,6 @@
 #include "mfcore/features.hpp"
 
+#include <memory>
 #include <vector>
 
 #include "base/neurons.hpp"
@@ -25,19 +26,22 @@ public:
     Activations(const Tiles& tiles, Index chunk, bool slopes)
         : tiles_(tiles),
           chunk_(chunk),
-          values_(tiles.tiles() * chunk * kWidth),
-          slopes_(slopes ? values_.size() : 0) {}
+          values_(std::make_unique_for_overwrite<double[]>(size())),
+          slopes_(slopes ? std::make_unique_for_overwrite<double[]>(size()) : nullptr) {}
 
-    double* value(Index t) { return values_.data() + t * chunk_ * kWidth; }
-    double* slope(Index t) { return slopes_.empty() ? nullptr : slopes_.data() + t * chunk_ * kWidth; }
+    double* value(Index t) { return values_.get() + t * chunk_ * kWidth; }
+    double* slope(Index t) { return slopes_ ? slopes_.get() + t * chunk_ * kWidth : nullptr; }
     void compute(const Activation& sigma, Index t, ConstMat x) {
         tiles_.activate(sigma, t, x, value(t), slope(t));
     }
 
 private:
+    std::size_t size() const { return static_cast<std::size_t>(tiles_.tiles() * chunk_ * kWidth); }
+
     const Tiles& tiles_;
     Index chunk_;
-    std::vector<double> values_, slopes_;
+    // Not set to zero first: of a million neurons this is a gigabyte, in one piece that nothing interrupts.
+    std::unique_ptr<double[]> values_, slopes_;
 };
 
 /// Masses m_i a_i of a measure in tile order: f_q = sum_i masses[i] sigma(z_qi).
@@ -108,6 +112,7 @@ public:
     void write(const Network& network, double scale, const PotentialOut& out) const {
         const Index d = tiles_.dimension();
         for (Index i = 0; i < tiles_.count(); ++i) {
+            if (i % NeuronTiles<double, R>::kPacked == 0) check_stop();
             const double a = tiles_.a(0)[i];
             if (out.value) out.value[i] = scale * a * sum_s_[i];
             if (!out.gradient) continue;
@@ -214,6 +219,7 @@ void predict(const Network& network, const Measure& rho, ConstMat x, double* f, 
             std::vector<double> value(rows * tiles.kWidth), partial(rows);
             std::fill(f + begin, f + end, 0.0);
             for (Index t = 0; t < tiles.tiles(); ++t) {
+                if (t % 64 == 0) check_stop();
                 tiles.activate(network.activation, t, x.middle_rows(begin, rows), value.data(), nullptr);
                 weigh<R>(rows, value.data(), &masses[t * tiles.kWidth], partial.data());
                 for (Index q = 0; q < rows; ++q) f[begin + q] += partial[q];

@@ -11,7 +11,7 @@ namespace {
 
 class CubeNodes final : public CheckedSampler {
 public:
-    CubeNodes(Index d, Labels labels) : CheckedSampler(d), labels_(std::move(labels)) {
+    CubeNodes(Index d, LinkLabels labels) : CheckedSampler(d), labels_(std::move(labels)) {
         require(d <= 40, "d", "must be <= 40 to enumerate the hypercube", d);
     }
     Index size() const override { return Index{1} << d_; }
@@ -25,7 +25,7 @@ private:
         labels_(x, y);
     }
 
-    const Labels labels_;
+    const LinkLabels labels_;
 };
 
 class FiniteLaw final : public CheckedSampler {
@@ -98,7 +98,7 @@ private:
 }  // namespace
 
 SamplerPtr cube_nodes(Index d, Link link, ConstMat directions) {
-    return std::make_shared<CubeNodes>(d, Labels(d, std::move(link), directions));
+    return std::make_shared<CubeNodes>(d, LinkLabels(d, std::move(link), directions));
 }
 
 SamplerPtr finite_law(ConstMat x, const double* y, std::shared_ptr<const void> owner) {

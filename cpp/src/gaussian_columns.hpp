@@ -22,12 +22,14 @@ public:
           stride_((side.d + kLanes - 1) / kLanes * kLanes),
           tiles_(to_size((side.n + kWidth - 1) / kWidth * kWidth * d_)),
           rows_(to_size(side.n * stride_)) {
-        for (Index i = 0; i < side.n; ++i)
+        for (Index i = 0; i < side.n; ++i) {
+            if (i % 4096 == 0) check_stop();
             for (Index k = 0; k < d_; ++k) {
                 const double x = side.w[to_size(i * d_ + k)];
                 tiles_[to_size((i / kWidth * d_ + k) * kWidth + i % kWidth)] = x;
                 rows_[to_size(i * stride_ + k)] = scale ? scale[i] * x : x;
             }
+        }
     }
     Index stride() const { return stride_; }
 
@@ -84,9 +86,12 @@ void for_block_pairs(Index blocks, int threads, Body&& body) {
     std::vector<std::atomic<Index>> rounds(to_size(blocks));  // that a block has behind it
     ErrorKeeper keeper;
     const auto wait_for = [&](Index block, Index round) {
-        while (rounds[to_size(block)].load(std::memory_order_acquire) < round) std::this_thread::yield();
+        while (rounds[to_size(block)].load(std::memory_order_acquire) < round && !keeper.failed())
+            std::this_thread::yield();
     };
-    run_team(static_cast<int>(std::min<Index>(threads, (blocks + 1) / 2)), [&](int, int) {
+    run_helpers(static_cast<int>(std::min<Index>(threads, (blocks + 1) / 2)), [&](int rank, int) {
+        std::optional<StopScope> told;
+        if (rank > 0) told.emplace(keeper.failed());
         // Handed out in order: whatever a pair waits for is done, or in the hands of a thread that waits
         // less.
         for (Index task = next++; task < blocks * blocks; task = next++) {
@@ -94,7 +99,11 @@ void for_block_pairs(Index blocks, int threads, Body&& body) {
             if (i > j) continue;
             wait_for(i, round);
             wait_for(j, round);
-            keeper.guard([&] { body(i, j); });
+            keeper.guard([&] {
+                check_stop();
+                body(i, j);
+            });
+            if (keeper.failed()) break;
             rounds[to_size(i)].store(round + 1, std::memory_order_release);
             rounds[to_size(j)].store(round + 1, std::memory_order_release);
         }

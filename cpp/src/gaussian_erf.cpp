@@ -1,9 +1,11 @@
 // Pairs of erf and of gelu neurons. With independent Z ~ N(0, 1), erf(g) = 2 P(Z < sqrt2 g) - 1 and
-// gelu(g) = g P(Z < g): both reduce to one bivariate normal probability of g and Z together.
+// gelu(g) = g P(Z < g): both reduce to one bivariate normal probability of g and Z together (eqs. (4.22) to
+// (4.24)).
+#include <algorithm>
 #include <cmath>
 
 #include "base/bivariate.hpp"
-#include "gaussian_pairs.hpp"
+#include "gaussian_series.hpp"
 
 namespace mfcore {
 namespace {
@@ -37,103 +39,147 @@ struct WidePair {
     Pack rho, s;
     Quadrant at;
     WidePair(const Side& first, const Side& second, const Widened& one, const Widened& two, double e,
-             Chosen i, Chosen j, Pack q) {
-        const Pack inverse = i(one.inverse_root) * j(two.inverse_root);
-        const Correlation inner(q, i(first.inverse_R), j(second.inverse_R));
-        const Pack both = e * i(first.R) * j(second.R) * inner.s;
-        rho = e * q * inverse;
-        s = sqrt((i(one.V) + j(two.V) - 1.0 + both * both)) * inverse;
+             Chosen i, Chosen j, const Correlation& inner) {
+        const Pack inverse1 = i(one.inverse_root), inverse2 = j(two.inverse_root);
+        const Pack both = (std::sqrt(e) * i(first.R) * inverse1) * (std::sqrt(e) * j(second.R) * inverse2);
+        const Pack square1 = inverse1 * inverse1, square2 = inverse2 * inverse2, apart = both * inner.s;
+        rho = both * inner.rho;
+        // 1/V1 + 1/V2 - 1/(V1 V2) with e R^2 in place of V - 1: squares of 1e150 are not formed twice
+        s = sqrt(apart * apart + square1 + square2 * (1.0 - square1));
         at = quadrant(i(one.level), i(one.tail), i(one.density), j(two.level), j(two.tail), j(two.density),
                       rho, s);
     }
 };
 
 /// K00 = 4L - 2Q(h) - 2Q(k) + 1; derivatives by dL/dh = -f(h) Q(k'), dL/drho = f(h) f(k')/s, and
-/// K10 = dK/dm1, K20 = 2 dK/d(R1^2), K11 = dK/dq.
+/// K10 = dK/dm1, K20 = 2 dK/d(R1^2), K11 = dK/dq. Narrow neurons near 0 are small beside the 1 in K00, but
+/// their coefficients fall off fast: they take the series. Of parallel neurons K11 w' is along w, too, and is
+/// taken into K20, where the two cancel to 1/V1: K11 (q/R1) (1 - e R1^2/V1).
 class ErfPairs final : public PairKernel {
 public:
-    ErfPairs(const Side& first, const Side& second)
-        : first_(first), second_(second), one_(first, 2), two_(second, 2) {}
+    ErfPairs(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)
+        : first_(first), second_(second), one_(first, 2), two_(second, 2), series1_(one), series2_(two) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         for (Index c = 0; c < n; c += kPack) {
             const Chosen first{i + c}, second{j + c};
-            const WidePair pair(first_, second_, one_, two_, 2, first, second, simd::load(q + c));
+            const Correlation inner(first_, second_, first, second, simd::load(q + c));
+            const WidePair pair(first_, second_, one_, two_, 2, first, second, inner);
             simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (first(one_.tail) + second(two_.tail)) + 1.0);
-            if (!out.k11) continue;
-            const Pack inverse1 = first(one_.inverse_root), h = first(one_.level), f = first(one_.density);
-            const Pack along = f * (4.0 * pair.at.k_of_h.tail - 2.0);
-            const Pack joint = 4.0 * f * pair.at.k_of_h.density / pair.s;
-            simd::store(out.k10 + c, std::sqrt(2.0) * inverse1 * along);
-            simd::store(out.k20 + c, 2.0 * first(first_.R) / first(one_.V) * (h * along - pair.rho * joint));
-            const Pack inverse2 = second(two_.inverse_root);
-            simd::store(out.k11 + c, 2.0 * inverse1 * inverse2 * joint);
-            if (!out.k01) continue;
-            const Pack along2 = second(two_.density) * (4.0 * pair.at.h_of_k.tail - 2.0);
-            simd::store(out.k01 + c, std::sqrt(2.0) * inverse2 * along2);
-            simd::store(out.k02 + c, 2.0 * second(second_.R) / second(two_.V) *
-                                         (second(two_.level) * along2 - pair.rho * joint));
+            if (out.k11) slopes(first, second, inner, pair, c, out);
+            for (Index l = 0; l < kPack; ++l) narrow(i[c + l], j[c + l], inner.rho[l], c + l, out);
         }
     }
     double cost() const override { return 80; }
 
 private:
+    static constexpr double kNarrow = 0.1;  // the closed form loses a digit of 1e-16 times 1/R^2
+
+    /// Coefficients of neuron R fall off like r^k, r^2 = 2 R^2/(1 + 2 R^2).
+    void narrow(Index i, Index j, double rho, Index at, PairExpectations out) const {
+        const double R1 = first_.R[to_size(i)], R2 = second_.R[to_size(j)], R = std::min(R1, R2);
+        if (!(R < kNarrow)) return;
+        const double left = std::log(1e-17) / std::log(std::sqrt(2.0) * std::max(R, 1e-17));
+        const Index terms = std::min(series1_.terms(), static_cast<Index>(left) + 3);
+        const auto sums =
+            series_of_pair(series1_, i, R1, first_.inverse_R[to_size(i)], series2_, j, R2, rho, terms);
+        out.k00[at] = sums.k00;
+        if (!out.k11) return;
+        out.k10[at] = sums.k10;
+        out.k20[at] = R1 * sums.k20;
+        out.k11[at] = sums.k11;
+        if (!out.k01) return;
+        const auto other =
+            series_of_pair(series2_, j, R2, second_.inverse_R[to_size(j)], series1_, i, R1, rho, terms);
+        out.k01[at] = other.k10;
+        out.k02[at] = R2 * other.k20;
+    }
+
+    void slopes(Chosen first, Chosen second, const Correlation& inner, const WidePair& pair, Index c,
+                PairExpectations out) const {
+        const Pack zero{};
+        const auto parallel = inner.s < pack(kParallel);
+        const Pack joint = 4.0 * first(one_.density) * pair.at.k_of_h.density / pair.s;
+        const Pack inverse1 = first(one_.inverse_root), inverse2 = second(two_.inverse_root);
+        const Pack product = 2.0 * inverse1 * inverse2 * joint;
+        simd::store(out.k11 + c, select(parallel, zero, product));
+        const auto one_sided = [&](const Side& side, const Widened& wide, Chosen at, Chosen partner,
+                                   const Side& other, Pack inverse, Pack tail, double* k10, double* k20) {
+            const Pack along = at(wide.density) * (4.0 * tail - 2.0), V = at(wide.V), R = at(side.R);
+            const Pack left = inner.rho * partner(other.R) * product / V;
+            const Pack alone = 2.0 * R / V * (at(wide.level) * along);
+            simd::store(k10 + c, std::sqrt(2.0) * inverse * along);
+            simd::store(k20 + c, alone + select(parallel, left, -2.0 * R / V * (pair.rho * joint)));
+        };
+        one_sided(first_, one_, first, second, second_, inverse1, pair.at.k_of_h.tail, out.k10, out.k20);
+        if (out.k01)
+            one_sided(second_, two_, second, first, first_, inverse2, pair.at.h_of_k.tail, out.k01, out.k02);
+    }
+
     const Side &first_, &second_;
     Widened one_, two_;
+    const Coefficients &series1_, &series2_;
 };
 
-/// L(m1, m2) = P(Z1 < g1, Z2 < g2) and E[g1 g2 1{..}] = D1 D2 L with D1 = m1 + q11 d1 + q12 d2, D2 likewise
-/// (Stein). Mixed derivatives of L are those of the density p of N(0, C), C = (A q; q B), at (m1, m2); pure
-/// ones follow from A L11 + q p = -m1 L1 and its derivatives.
+/// gelu(g) = E[(g + Z)_+ - delta(g + Z)]. With A = 1 + R1^2 = 1/alpha^2, B = 1/beta^2, x = m1 alpha, y = m2
+/// beta, rho and s of the pair of sums, L = P(g1 + Z1 > 0, g2 + Z2 > 0), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p
+/// = f(h) f(k')/s, X1 = (x - rho y)/s^2 and X2 = (y - rho x)/s^2, derivatives of ramps and densities add up
+/// to what is below; 1 - alpha^2 = (R1 alpha)^2.
 class GeluPairs final : public PairKernel {
 public:
     GeluPairs(const Side& first, const Side& second)
         : first_(first), second_(second), one_(first, 1), two_(second, 1) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
     double cost() const override { return 110; }
 
 private:
-    void pack_of(Chosen i, Chosen j, Pack q, Index c, Moments out) const {
-        const WidePair pair(first_, second_, one_, two_, 1, i, j, q);
-        const Pack m1 = i(first_.m), m2 = j(second_.m);
-        const Pack A = i(one_.V), B = j(two_.V), q11 = A - 1.0, q22 = B - 1.0;
-        const Pack inverse1 = i(one_.inverse_root), inverse2 = j(two_.inverse_root);
-        const Pack L = pair.at.tail;
-        const Pack L1 = i(one_.density) * pair.at.k_of_h.tail * inverse1;
-        const Pack L2 = j(two_.density) * pair.at.h_of_k.tail * inverse2;
-        const Pack p = i(one_.density) * pair.at.k_of_h.density * inverse1 * inverse2 / pair.s;
-        const Pack L11 = -(m1 * L1 + q * p) / A, L22 = -(m2 * L2 + q * p) / B;
-        const Pack of_l = m1 * m2 + q, of1 = m1 * q + m2 * q11, of2 = m1 * q22 + m2 * q;
-        const Pack of11 = q11 * q, of12 = q11 * q22 + q * q, of22 = q * q22;
-        simd::store(out.k00 + c, of_l * L + of1 * L1 + of2 * L2 + of11 * L11 + of12 * p + of22 * L22);
-        if (!out.k11) return;
+    /// What a neuron brings: R alpha, alpha, alpha^2, x, x kept within 40, F and X.
+    struct Half {
+        Pack r, alpha, square, x, near_x, F, X;
+    };
 
-        const Pack inverse_det = 1.0 / (A * B * pair.s * pair.s);  // C^{-1} = (B -q; -q A) inverse_det
-        const Pack H1 = (B * m1 - q * m2) * inverse_det, H2 = (A * m2 - q * m1) * inverse_det;
-        const Pack p1 = -H1 * p, p2 = -H2 * p;
-        const Pack p11 = (H1 * H1 - B * inverse_det) * p, p22 = (H2 * H2 - A * inverse_det) * p;
-        const Pack p12 = (H1 * H2 + q * inverse_det) * p;
-        // K10 and K20/R1 of the neuron with variance A, everything else mirrored for the other.
-        const auto one_sided = [&](Pack mean1, Pack mean2, Pack V1, Pack V2, Pack l1, Pack l2, Pack l11,
-                                   Pack by1, Pack by2, Pack p_1, Pack p_2, Pack p_11, double* k10,
-                                   double* k20, Pack R1) {
-            const Pack r11 = V1 - 1.0, r22 = V2 - 1.0, pure1 = r11 * q, pure2 = q * r22;
-            const Pack l111 = -(l1 + mean1 * l11 + q * p_1) / V1;
-            const Pack l1111 = -(2.0 * l11 + mean1 * l111 + q * p_11) / V1;
-            const Pack d2_l1 = mean2 * l1 + q * l11 + r22 * p;  // D2 L1, and D2 L below
-            simd::store(k10 + c, mean2 * L + q * l1 + r22 * l2 + of_l * l1 + by1 * l11 + by2 * p +
-                                     pure1 * l111 + of12 * p_1 + pure2 * p_2);
-            simd::store(k20 + c, R1 * (2.0 * d2_l1 + of_l * l11 + by1 * l111 + by2 * p_1 + pure1 * l1111 +
-                                       of12 * p_11 + pure2 * p12));
+    void pack_of(Chosen i, Chosen j, Pack q, Index c, PairExpectations out) const {
+        const Correlation inner(first_, second_, i, j, q);
+        const WidePair pair(first_, second_, one_, two_, 1, i, j, inner);
+        const Pack rho = pair.rho, L = pair.at.tail, s = pair.s, s2 = s * s, inverse = 1.0 / s;
+        const Pack p = i(one_.density) * pair.at.k_of_h.density * inverse;
+        const auto half = [](const Side& side, const Widened& wide, Chosen at, Pack tail, Pack X) {
+            const Pack alpha = at(wide.inverse_root);
+            return Half{at(side.R) * alpha,      alpha, alpha * alpha, at(side.m) * alpha, -at(wide.level),
+                        at(wide.density) * tail, X};
         };
-        one_sided(m1, m2, A, B, L1, L2, L11, of1, of2, p1, p2, p11, out.k10, out.k20, i(first_.R));
-        if (out.k01)
-            one_sided(m2, m1, B, A, L2, L1, L22, of2, of1, p2, p1, p22, out.k01, out.k02, j(second_.R));
-        simd::store(out.k11 + c, L + m2 * L2 + m1 * L1 + 2.0 * q * p + q22 * L22 + q11 * L11 + of_l * p +
-                                     of1 * p1 + of2 * p2 + of11 * p11 + of12 * p12 + of22 * p22);
+        const Half a = half(first_, one_, i, pair.at.k_of_h.tail, -pair.at.h_level * inverse);
+        const Half b = half(second_, two_, j, pair.at.h_of_k.tail, -pair.at.k_level * inverse);
+        const Pack both = a.r * b.r * inner.s;
+        const Pack k00 = (a.x * b.x + rho) * L + a.F * (b.x * (a.r * a.r) + a.near_x * rho * a.square) +
+                         b.F * (a.x * (b.r * b.r) + b.near_x * rho * b.square) +
+                         p * (both * both + rho * rho * (a.square + b.square));
+        simd::store(out.k00 + c, k00 / a.alpha / b.alpha);
+        if (!out.k11) return;
+        const Pack inverse2 = inverse * inverse;
+        // K10 and K20 of the first neuron, and of the second where they are wanted.
+        const auto one_sided = [&](const Half& u, const Half& v, double* k10, double* k20) {
+            const Pack x = u.near_x, x2 = x * x, near = v.square * u.X;
+            simd::store(k10 + c, (v.x * L + (v.r * v.r) * v.F +
+                                  u.F * (x * v.x * u.square + rho * (1.0 + u.square * (1.0 - x2))) +
+                                  u.square * p * (x * s2 - near)) /
+                                     v.alpha);
+            simd::store(k20 + c,
+                        (u.r / v.alpha) * (u.F * (v.x * (1.0 + u.square * (1.0 - x2)) -
+                                                  x * rho * (1.0 + u.square * (3.0 - x2))) +
+                                           p * (s2 * (1.0 + u.square * (2.0 - x2)) - u.square - v.square +
+                                                u.square * (near * u.X - v.square * inverse2))));
+        };
+        one_sided(a, b, out.k10, out.k20);
+        if (out.k01) one_sided(b, a, out.k01, out.k02);
+        simd::store(out.k11 + c, L + a.square * a.near_x * a.F + b.square * b.near_x * b.F +
+                                     p * ((a.square * a.X) * (b.square * b.X) +
+                                          rho * (a.square + b.square + a.square * b.square * inverse2)));
     }
 
     const Side &first_, &second_;
@@ -142,8 +188,9 @@ private:
 
 }  // namespace
 
-PairKernelPtr erf_kernel(const Side& first, const Side& second) {
-    return std::make_unique<ErfPairs>(first, second);
+PairKernelPtr erf_kernel(const Side& first, const Side& second, const Coefficients& one,
+                         const Coefficients& two) {
+    return std::make_unique<ErfPairs>(first, second, one, two);
 }
 PairKernelPtr gelu_kernel(const Side& first, const Side& second) {
     return std::make_unique<GeluPairs>(first, second);

@@ -1,4 +1,5 @@
-// Pairs of neurons without bias and with no kink but at 0 (rectifiers, leaky ones, lines) among themselves.
+// Pairs of neurons without bias and with no kink but at 0 (rectifiers, leaky ones, lines) among themselves:
+// eq. (4.15).
 #include <algorithm>
 
 #include "gaussian_columns.hpp"

@@ -1,5 +1,6 @@
 // Pairs of neurons among themselves: every pair is visited once, for the sums of both; and for inputs whose
-// law is a mixture of Gaussians with diagonal roots, every inner product once for all of its parts.
+// law is a mixture of Gaussians with diagonal roots (eq. (4.26)), every inner product once for all of its
+// parts.
 #include <algorithm>
 #include <deque>
 
@@ -23,6 +24,7 @@ std::vector<double> scaled_rows(const Network& network, ConstMat theta, Index be
     const Index w_at = network.w_at(), cols = w_at + end - begin;
     std::vector<double> rows(to_size(theta.rows * cols));
     for (Index i = 0; i < theta.rows; ++i) {
+        if (i % 4096 == 0) check_stop();
         const double* from = theta.row(i);
         double* to = rows.data() + i * cols;
         std::copy_n(from, w_at, to);

@@ -60,6 +60,7 @@ Side::Side(const Network& network, ConstMat theta, const char* name)
     inverse_R.assign(to_size(padded), 0.0);
     w.resize(to_size(n * d));
     for (Index i = 0; i < n; ++i) {
+        if (i % 4096 == 0) check_stop();
         const double* row = theta.row(i);
         if (network.has_a()) a[to_size(i)] = row[0];
         if (has_b) m[to_size(i)] = row[network.b_at()];
@@ -71,6 +72,29 @@ Side::Side(const Network& network, ConstMat theta, const char* name)
         }
         R[to_size(i)] = std::sqrt(square);
         if (square > 0) inverse_R[to_size(i)] = 1 / R[to_size(i)];
+    }
+}
+
+Correlation::Correlation(const Side& first, const Side& second, Chosen i, Chosen j, Pack q)
+    : Correlation(q, i(first.inverse_R), j(second.inverse_R)) {
+    const Index d = first.d;
+    std::vector<double> across(to_size(d));
+    for (Index lane = 0; lane < kPack; ++lane) {
+        if (!(std::abs(rho[lane]) > 0.9)) continue;
+        const std::size_t one = to_size(i.neuron[lane]), two = to_size(j.neuron[lane]);
+        const double *w = first.w.data() + one * to_size(d), *other = second.w.data() + two * to_size(d);
+        // Twice: the second time removes what rounding of the first has left along w.
+        double along = q[lane] * first.inverse_R[one] * first.inverse_R[one], square = 0;
+        for (Index k = 0; k < d; ++k) across[to_size(k)] = other[k] - along * w[k];
+        along = 0;
+        for (Index k = 0; k < d; ++k)
+            along += (across[to_size(k)] * first.inverse_R[one]) * (w[k] * first.inverse_R[one]);
+        for (Index k = 0; k < d; ++k) {
+            const double x = (across[to_size(k)] - along * w[k]) * second.inverse_R[two];
+            square += x * x;
+        }
+        s[lane] = std::min(std::sqrt(square), 1.0);
+        rho[lane] = std::copysign(std::sqrt((1 - s[lane]) * (1 + s[lane])), rho[lane]);
     }
 }
 
@@ -92,6 +116,7 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
     BufferPool pool(tiles, kTileRows, kTileCols, false);
     const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
         for (Index j = 0; j < second.n; j += kTileCols) {
+            check_stop();
             const Index cols = std::min(kTileCols, second.n - j);
             columns.gram(first, i, end - i, j, cols, work.q.data(), kTileCols);
             tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
@@ -130,6 +155,7 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
         const Index rows = end - i;
         std::vector<double> pull(to_size(grad ? rows * columns.stride() : 0));  // sum_j c_j K11 w'_j
         for (Index j = 0; j < second.n; j += kTileCols) {
+            check_stop();
             const Index cols = std::min(kTileCols, second.n - j);
             columns.gram(first, i, rows, j, cols, work.q.data(), kTileCols);
             tiles.tile(i, rows, j, cols, work, &sums, nullptr);

@@ -1,5 +1,6 @@
 #pragma once
-// Pairs of neurons as two correlated Gaussians: g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) = rho.
+// Pairs of neurons as two correlated Gaussians (eq. (4.1)): g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) =
+// rho.
 #include <memory>
 #include <vector>
 
@@ -46,8 +47,8 @@ struct Level {
 };
 
 /// Of a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
-/// a distribution); K01 and K02 are K10 and K20 with the two neurons swapped.
-struct Moments {
+/// a distribution; eqs. (4.2), (4.3)); K01 and K02 are K10 and K20 with the two neurons swapped.
+struct PairExpectations {
     double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
     double *k01, *k02;              ///< k01 null: neither is wanted
 };
@@ -69,7 +70,8 @@ public:
     virtual ~PairKernel() = default;
     /// Neurons i[c] of the first side against j[c] of the second, c < n, a multiple of kPack; q[c] their
     /// inner product.
-    virtual void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const = 0;
+    virtual void pairs(Index n, const Index* i, const Index* j, const double* q,
+                       PairExpectations out) const = 0;
     /// Nanoseconds for kPack pairs, roughly.
     virtual double cost() const = 0;
 };
@@ -77,13 +79,15 @@ public:
 class Coefficients;
 using PairKernelPtr = std::unique_ptr<const PairKernel>;
 PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
-PairKernelPtr erf_kernel(const Side& first, const Side& second);
 PairKernelPtr gelu_kernel(const Side& first, const Side& second);
-/// Keeps references to the coefficients.
+PairKernelPtr blurred_kernel(const Side& first, const Side& second);
+/// These two keep references to the coefficients.
+PairKernelPtr erf_kernel(const Side& first, const Side& second, const Coefficients& one,
+                         const Coefficients& two);
 PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coefficients& one,
                                 const Coefficients& two);
 
-/// Pairs of homogeneous neurons in the angle form of math.md section 5: U = R1 R2 S + q P with
+/// Pairs of homogeneous neurons in the angle form (eq. (4.15)): U = R1 R2 S + q P with
 /// S = kinked sin(theta), P = linear + kinked (pi - theta).
 struct AngleForm {
     double linear, kinked;
@@ -100,6 +104,12 @@ struct Correlation {
         rho = max(min(q * inverse_R1 * inverse_R2, pack(1.0)), pack(-1.0));
         s = sqrt((1.0 - rho) * (1.0 + rho));
     }
+    /// The same where the angle itself matters, not its square: of nearly parallel neurons s is taken from
+    /// what is left of w' across w, to about 1e-16 absolute, and 0 is exact. i and j: neurons of the two
+    /// sides.
+    Correlation(const Side& first, const Side& second, Chosen i, Chosen j, Pack q);
 };
+
+inline constexpr double kParallel = 2e-16;  ///< angles below are rounding
 
 }  // namespace mfcore

@@ -1,4 +1,4 @@
-// Pairs of piecewise linear neurons, through the bivariate normal distribution.
+// Pairs of piecewise linear neurons, through the bivariate normal distribution (eqs. (4.16) to (4.18)).
 #include <algorithm>
 #include <cmath>
 
@@ -60,13 +60,14 @@ public:
     Piecewise(const Side& first, const Side& second)
         : first_(first), second_(second), knots1_(first), knots2_(second) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
     }
     double cost() const override { return 20.0 + 70.0 * static_cast<double>(knots1_.count * knots2_.count); }
 
 private:
-    void pack_of(Chosen one, Chosen two, Pack q, Index c, Moments out) const {
+    void pack_of(Chosen one, Chosen two, Pack q, Index c, PairExpectations out) const {
         const Activation &s1 = *first_.sigma, &s2 = *second_.sigma;
         const Pack R1 = one(first_.R), P1 = one(knots1_.P), T1 = one(knots1_.T);
         const Pack R2 = two(second_.R), P2 = two(knots2_.P), T2 = two(knots2_.T);

@@ -1,9 +1,11 @@
 // Pairs of smooth neurons without a closed form, by a two-dimensional trapezoid rule: over u of the wider
 // neuron g = m + R u, and over z of the other, g' = m' + R'(rho u + s z). The inner rule costs R' s, the
-// outer one R.
+// outer one R (eq. (4.25)). Wide neurons, of which that would be too many, are left to gaussian_blurred.cpp.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "gaussian_blurred.hpp"
 #include "gaussian_pairs.hpp"
 #include "gaussian_rule.hpp"
 #include "gaussian_series.hpp"
@@ -13,10 +15,12 @@ namespace {
 
 constexpr double kDigits =
     38;  // e^-38, because the third-order poles of sigma'' multiply errors by up to 10^4
-constexpr double kReach = 7.8;                // P(|G| > 7.8) = 6e-15
-constexpr Index kChunk = 512;                 // inner values in flight
-constexpr Index kMostNodes = Index{1} << 28;  // of one pair, about a second: beyond, the answer is NaN
+constexpr double kReach = 7.8;  // P(|G| > 7.8) = 6e-15
+constexpr Index kChunk = 512;   // inner values in flight
 constexpr double kSeriesError = 1e-12;
+/// Coefficients of a neuron fall off like e^{-strip sqrt(2 k)/R}, strip pi/2 for tanh: the last of the series
+/// is below 1e-21 of the first, also against a wide partner.
+constexpr double kNarrow = 0.5;
 
 /// Values of sigma and its first two derivatives at a list of arguments.
 struct Jet {
@@ -56,13 +60,7 @@ struct Neuron {
 /// Reused for every pair of one row, so that nothing is allocated per pair once it has grown.
 class Workspace {
 public:
-    struct Sums {
-        double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1
-        static Sums none() {
-            const double nan = std::nan("");
-            return {nan, nan, nan, nan};
-        }
-    };
+    using Sums = SeriesSums;
 
     /// `swapped`: the outer neuron is the second of the pair.
     Sums integrate(const Neuron& outer, const Neuron& inner, double rho, double s, bool swapped,
@@ -73,7 +71,8 @@ public:
             z_.single();  // the spread matters to second order only
         else
             z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kDigits, kReach));
-        if (u_.size() * z_.size() == 0 || u_.size() * z_.size() > kMostNodes) return Sums::none();
+        constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+        if (u_.size() * z_.size() == 0) return {nan, nan, nan, nan};  // as the neurons are
         outer_.resize(u_.size());
         for (Index k = 0; k < u_.size(); ++k) outer_.z[to_size(k)] = outer.m + outer.R * u_.at[to_size(k)];
         outer_.evaluate_at(outer.sigma, u_.size(), slopes, slopes && !swapped);
@@ -122,9 +121,9 @@ private:
     Jet outer_, inner_;
 };
 
-/// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first kTerms coefficients, in mean
-/// square: the series of a pair misses at most |rho|^kTerms times the product of the two bounds
-/// (Cauchy-Schwarz).
+/// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first K = of.terms() coefficients,
+/// in mean square: the series of a pair misses at most |rho|^K times the product of the two bounds
+/// (Cauchy-Schwarz, eq. (4.10)).
 std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatures) {
     const Index terms = of.terms();
     std::vector<double> bound(to_size(side.padded), 0.0);
@@ -132,6 +131,7 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
     Jet jet;
     for (Index j = 0; j < side.n; ++j) {
         const double m = side.m[to_size(j)], R = side.R[to_size(j)];
+        if (R > kWide) continue;  // not asked for
         const Analytic square = analytic(side.sigma->kind);
         nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kDigits, kReach));
         jet.resize(nodes.size());
@@ -164,7 +164,7 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
     return bound;
 }
 
-/// Pairs too close for Terms: still by the series where the coefficients prove that it suffices.
+/// Pairs too close for Terms: still by the series where the coefficients prove that it suffices (eq. (4.10)).
 class Quadrature final : public PairKernel {
 public:
     Quadrature(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)
@@ -172,17 +172,23 @@ public:
           second_(second),
           one_(one),
           two_(two),
+          wide_(blurred_kernel(first, second)),
           tail1_(tails(first, one, true)),
           tail2_(tails(second, two, false)) {}
 
-    void pairs(Index n, const Index* i, const Index* j, const double* q, Moments out) const override {
+    void pairs(Index n, const Index* i, const Index* j, const double* q,
+               PairExpectations out) const override {
         const bool slopes = out.k11 != nullptr;
         Workspace work;
         for (Index c = 0; c < n; c += kPack) {
             const Chosen first{i + c}, second{j + c};
+            const auto beyond = special::max(first(first_.R), second(second_.R)) > special::pack(kWide);
+            if (simd::sum_of_lanes(beyond) != 0) wide_->pairs(kPack, i + c, j + c, q + c, from(out, c));
             const Correlation at(simd::load(q + c), first(first_.inverse_R), second(second_.inverse_R));
             for (Index lane = 0; lane < kPack; ++lane) {
                 const Index l = c + lane;
+                const double R1 = first_.R[to_size(i[l])], R2 = second_.R[to_size(j[l])];
+                if (std::max(R1, R2) > kWide && std::min(R1, R2) > kNarrow) continue;
                 const auto sums = pair(work, i[l], j[l], at.rho[lane], at.s[lane], slopes);
                 out.k00[l] = sums.k00;
                 if (!slopes) continue;
@@ -199,36 +205,24 @@ public:
     double cost() const override { return 1e5; }
 
 private:
+    static PairExpectations from(const PairExpectations& out, Index c) {
+        const auto at = [c](double* k) { return k ? k + c : nullptr; };
+        return {out.k00 + c, at(out.k10), at(out.k20), at(out.k11), at(out.k01), at(out.k02)};
+    }
     Workspace::Sums pair(Workspace& work, Index i, Index j, double rho, double s, bool slopes) const {
         const double missed = std::pow(std::abs(rho), static_cast<double>(one_.terms()));
-        if (missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError) return series(i, j, rho);
+        if (std::max(first_.R[to_size(i)], second_.R[to_size(j)]) > kWide ||
+            missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError)
+            return series_of_pair(one_, i, first_.R[to_size(i)], first_.inverse_R[to_size(i)], two_, j,
+                                  second_.R[to_size(j)], rho, one_.terms());
         const Neuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)]};
         const Neuron two{*second_.sigma, second_.m[to_size(j)], second_.R[to_size(j)]};
         const bool swapped = two.R > one.R;
         return work.integrate(swapped ? two : one, swapped ? one : two, rho, s, swapped, slopes);
     }
-    Workspace::Sums series(Index i, Index j, double rho) const {
-        constexpr Index kStep = Coefficients::kWidth;
-        const double *s1 = one_.slopes(i), *s2 = two_.slopes(j);
-        const double R1 = first_.R[to_size(i)], inverse_R1 = first_.inverse_R[to_size(i)];
-        const double R2 = second_.R[to_size(j)];
-        Workspace::Sums sums;
-        double c1 = one_.T(i), c2 = two_.T(j), power = 1;
-        for (Index k = 0; k < one_.terms(); ++k, s1 += kStep, s2 += kStep) {
-            const double root = std::sqrt(static_cast<double>(k + 1));
-            sums.k00 += power * c1 * c2;
-            sums.k10 += power * s1[0] * c2;
-            sums.k20 += power * root * inverse_R1 * s1[kStep] * c2;
-            sums.k11 += power * s1[0] * s2[0];
-            c1 = R1 * s1[0] / root;
-            c2 = R2 * s2[0] / root;
-            power *= rho;
-        }
-        return sums;
-    }
-
     const Side &first_, &second_;
     const Coefficients &one_, &two_;
+    PairKernelPtr wide_;
     std::vector<double> tail1_, tail2_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Trapezoid rule for E f(G), G ~ N(0, 1): exponentially accurate when f is analytic near the real line.
+// Trapezoid rule for E f(G), G ~ N(0, 1), eq. (3.13): exponentially accurate when f is analytic near the real
+// line.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Coefficients of Mehler's series.
+// Coefficients of Mehler's series (eqs. (4.4), (4.6)).
 #include "gaussian_series.hpp"
 
 #include <algorithm>
@@ -40,7 +40,8 @@ Coefficients::Coefficients(const Side& side, Index terms, const double* weights,
     });
 }
 
-/// With tau = (t - m)/R: s_0 = left slope + sum jump P(u > tau), s_k = sum jump h_{k-1}(tau) f(tau)/sqrt(k).
+/// Eq. (4.11). With tau = (t - m)/R: s_0 = left slope + sum jump P(u > tau), s_k = sum jump h_{k-1}(tau)
+/// f(tau)/sqrt(k).
 void Coefficients::piecewise_block(const Side& side, Index j) {
     using namespace special;
     const Activation& sigma = *side.sigma;
@@ -73,6 +74,25 @@ void Coefficients::smooth_neuron(const Side& side, Index j) {
     slope_coefficients(*side.sigma, 1, m, R, {row.data(), 1, terms_ + 1});
     double* const s = slopes_.data() + place(j);
     for (Index k = 0; k <= terms_; ++k) s[k * kWidth] = row[to_size(k)];
+}
+
+SeriesSums series_of_pair(const Coefficients& one, Index i, double R1, double inverse_R1,
+                          const Coefficients& two, Index j, double R2, double rho, Index terms) {
+    constexpr Index kStep = Coefficients::kWidth;
+    const double *s1 = one.slopes(i), *s2 = two.slopes(j);
+    SeriesSums sums;
+    double c1 = one.T(i), c2 = two.T(j), power = 1;
+    for (Index k = 0; k < terms; ++k, s1 += kStep, s2 += kStep) {
+        const double root = std::sqrt(static_cast<double>(k + 1));
+        sums.k00 += power * c1 * c2;
+        sums.k10 += power * s1[0] * c2;
+        sums.k20 += power * root * inverse_R1 * s1[kStep] * c2;
+        sums.k11 += power * s1[0] * s2[0];
+        c1 = R1 * s1[0] / root;
+        c2 = R2 * s2[0] / root;
+        power *= rho;
+    }
+    return sums;
 }
 
 Terms::Terms(Index most, bool all, double left_out, double far_cost)

@@ -3,7 +3,7 @@
 // moment of a pair is such a series in the slope coefficients s_k = E[sigma'(m + R u) h_k(u)] and the c_k:
 //   E[s1' s2] = sum rho^k s_k c'_k,  R1 E[s1'' s2] = sum rho^k sqrt(k+1) s_{k+1} c'_k,
 //   E[s1' s2'] = sum rho^k s_k s'_k,  because c_{k+1} = R s_k/sqrt(k+1) and R E[sigma'' h_k] = sqrt(k+1)
-//   s_{k+1}.
+//   s_{k+1}: eqs. (4.4) to (4.6).
 #include <array>
 #include <cmath>
 
@@ -39,8 +39,15 @@ private:
     std::vector<double> roots_, inverse_roots_;
 };
 
-/// How many terms pairs of correlation rho need: K with |rho|^K <= left_out. What is missed then is small
-/// relative to the sizes of the two neurons:
+/// One pair, by the first `terms` terms.
+struct SeriesSums {
+    double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1
+};
+SeriesSums series_of_pair(const Coefficients& one, Index i, double R1, double inverse_R1,
+                          const Coefficients& two, Index j, double R2, double rho, Index terms);
+
+/// How many terms pairs of correlation rho need: K with |rho|^K <= left_out, eqs. (4.8), (4.9). What is
+/// missed then is small relative to the sizes of the two neurons:
 /// - smooth sigma: by Cauchy-Schwarz at most |rho|^K times the product of two of the mean-square sizes of
 /// sigma,
 ///   sigma' and R sigma'': 4e-15 of these;

@@ -31,7 +31,7 @@ PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficie
                           const Coefficients& two) {
     const Activation &s1 = *first.sigma, &s2 = *second.sigma;
     if (s1.is_piecewise()) return piecewise_kernel(first, second);
-    if (s1.kind == Kind::erf && s2.kind == Kind::erf) return erf_kernel(first, second);
+    if (s1.kind == Kind::erf && s2.kind == Kind::erf) return erf_kernel(first, second, one, two);
     if (s1.kind == Kind::gelu && s2.kind == Kind::gelu) return gelu_kernel(first, second);
     return quadrature_kernel(first, second, one, two);
 }
@@ -225,12 +225,12 @@ Index PairTiles::open(Block& block, Index i, Index r, Index j, Index c, Index ro
 void PairTiles::close_far(Index i, Index j, Buffers& work, PairSums* of_rows, PairSums* of_cols) const {
     FarPairs& far = work.far;
     const bool gradient = want_ == Want::gradient;
-    const Moments out{work.k00.data(),
-                      work.k10.data(),
-                      work.k20.data(),
-                      gradient ? work.k11.data() : nullptr,
-                      gradient && of_cols ? work.k01.data() : nullptr,
-                      work.k02.data()};
+    const PairExpectations out{work.k00.data(),
+                               work.k10.data(),
+                               work.k20.data(),
+                               gradient ? work.k11.data() : nullptr,
+                               gradient && of_cols ? work.k01.data() : nullptr,
+                               work.k02.data()};
     for (Index first = 0; first < far.count; first += kChunk) {
         const Index last = std::min(first + kChunk, far.count);
         const Index padded = (last - first + kPack - 1) / kPack * kPack;

@@ -1,8 +1,8 @@
 #pragma once
 // Means over samples with standard errors. Samples are cut into blocks whose length depends on their number
 // alone; the means of the blocks are averaged, and their spread gives the error (they are independent), at a
-// cost per block instead of per sample: for U that is one symmetric rank-k update and a few operations per
-// entry.
+// cost per block instead of per sample (eq. (2.5)): for U that is one symmetric rank-k update and a few
+// operations per entry.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -43,9 +43,9 @@ inline std::vector<SampleBlock> blocks_of(Index first, Index count, Index length
 
 /// Arrays of means and, if errors are wanted, of squared deviations, updated vector by vector. The first
 /// block writes without reading, so that the memory is fresh until the threads that use it touch it.
-class Moments {
+class BlockMoments {
 public:
-    Moments(Index size, bool errors)
+    BlockMoments(Index size, bool errors)
         : size_(size),
           mean_(std::make_unique_for_overwrite<double[]>(size)),
           spread_(errors ? std::make_unique_for_overwrite<double[]>(size) : nullptr) {}
@@ -108,8 +108,8 @@ public:
     Index at(Index i, Index j) const {
         return offset(i / kWidth, j / kWidth) + (j % kWidth) * kWidth + i % kWidth;
     }
-    const Moments& moments() const { return moments_; }
-    Moments& moments() { return moments_; }
+    const BlockMoments& moments() const { return moments_; }
+    BlockMoments& moments() { return moments_; }
 
 private:
     struct Group {
@@ -135,7 +135,7 @@ private:
 
     Index rows_, cols_;
     bool symmetric_;
-    Moments moments_;
+    BlockMoments moments_;
     std::vector<Group> groups_;
 };
 
@@ -177,17 +177,17 @@ public:
             x_.update(t * kWidth * d_ + at, simd::load(scratch + at), block.scale, block.weight);
     }
 
-    const Moments& value() const { return value_; }
-    const Moments& slope() const { return slope_; }
-    const Moments& x() const { return x_; }
+    const BlockMoments& value() const { return value_; }
+    const BlockMoments& slope() const { return slope_; }
+    const BlockMoments& x() const { return x_; }
     void finish(Index blocks, Index samples) {
-        for (Moments* m : {&value_, &slope_, &x_}) m->finish(0, m->size(), blocks, samples);
+        for (BlockMoments* m : {&value_, &slope_, &x_}) m->finish(0, m->size(), blocks, samples);
     }
     Index x_at(Index i, Index j) const { return ((i / kWidth) * d_ + j) * kWidth + i % kWidth; }
 
 private:
     Index d_;
-    Moments value_, slope_, x_;
+    BlockMoments value_, slope_, x_;
     bool gradient_;
 };
 

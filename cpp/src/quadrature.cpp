@@ -5,15 +5,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "jacobi.hpp"
 #include "mfcore/errors.hpp"
+#include "mfcore/run.hpp"
 
 namespace mfcore {
-namespace {
-
-struct Jacobi {
-    Eigen::VectorXd diagonal;  // alpha_0 .. alpha_{n-1}
-    Eigen::VectorXd squares;   // b_0 = 1 (unused), b_1 .. b_{n-1}: squared off-diagonal entries
-};
 
 // Golub-Welsch for the nodes (eigenvalues only: O(n^2)), Christoffel's formula 1 / sum_k p_k(x)^2 for the
 // weights. One Newton step on p_n first: eigenvalues are accurate relative to the largest one, nodes then to
@@ -50,6 +46,7 @@ Rule gauss(const Jacobi& jacobi) {
     };
     double mass = 0;
     for (Index k = 0; k < n; ++k) {
+        check_stop();
         double x = solver.eigenvalues()[k];
         double step = 0;
         polynomials(x, step);
@@ -60,6 +57,8 @@ Rule gauss(const Jacobi& jacobi) {
     for (double& w : rule.weights) w /= mass;
     return rule;
 }
+
+namespace {
 
 void check(double d, Index n) {
     require(d >= 1, "d", "must be >= 1", d);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include "base/simd.hpp"
 #include "base/simd_log.hpp"
 #include "mfcore/errors.hpp"
+#include "mfcore/run.hpp"
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
@@ -255,8 +257,12 @@ void permutation(const Stream& stream, Index n, std::int64_t* out) {
         }
         return static_cast<Index>(product >> 64);
     };
-    for (Index i = 0; i < n; ++i) out[i] = i;
-    for (Index i = n - 1; i > 0; --i) std::swap(out[i], out[below(static_cast<Word>(i) + 1)]);
+    in_pieces(n, kept << 10,
+              [&](Index first, Index count) { std::iota(out + first, out + first + count, first); });
+    for (Index i = n - 1; i > 0; --i) {
+        if (i % (1 << 16) == 0) check_stop();
+        std::swap(out[i], out[below(static_cast<Word>(i) + 1)]);
+    }
 }
 
 }  // namespace mfcore::random

@@ -43,8 +43,13 @@ struct ReducedFeatures::Chunk {
 };
 
 ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims,
-                                 ConstMat nodes)
-    : sigma_(sigma), has_a_(has_a), has_b_(has_b), nodes_(nodes.rows), dims_(std::move(dims)) {
+                                 ConstMat nodes, std::shared_ptr<const ChiPanels> panels)
+    : sigma_(sigma),
+      has_a_(has_a),
+      has_b_(has_b),
+      nodes_(nodes.rows),
+      dims_(std::move(dims)),
+      panels_(std::move(panels)) {
     require(dims_.size() <= 2, "dims", "must have at most 2 entries", dims_.size());
     directions_ = nodes.cols - radii();
     require(directions_ >= 0, "nodes", "must have a column for each radius", nodes.cols);
@@ -54,6 +59,9 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
         for (Index c = 0; c < nodes.cols; ++c)
             columns_[static_cast<std::size_t>(c * nodes_ + q)] = nodes(q, c);
 
+    require(!panels_ || (dims_.size() == 1 && std::isfinite(dims_[0]) && sigma.is_piecewise() &&
+                         nodes_ % panels_->size() == 0),
+            "panels", "must come with knots, one finite dimension and whole groups of nodes", nodes_);
     if (dims_.empty()) return;
     const bool infinite = std::isinf(dims_[0]);
     smoothers_.emplace_back(sigma, dims_[0]);
@@ -103,7 +111,9 @@ void ReducedFeatures::average(const Point& p, Index first, Index count, Chunk& o
     const double* s1 = columns_.data() + directions_ * nodes_ + first;
     if (dims_.size() == 1) {
         for (Index i = 0; i < count; ++i) out.R[i] = p.r[0] * s1[i];
-        return smoothers_[0].evaluate(count, out.m.data(), out.R.data(), out.S.data(), S_m, S_R);
+        smoothers_[0].evaluate(count, out.m.data(), out.R.data(), out.S.data(), S_m, S_R);
+        if (panels_) project(p, first, count, out);
+        return;
     }
     const double* s2 = s1 + nodes_;
     if (two_) {
@@ -123,7 +133,50 @@ void ReducedFeatures::average(const Point& p, Index first, Index count, Chunk& o
     }
 }
 
-// E S_{d_j}(m + R_i u_i, R_j): exact over the direction j that spreads more, quadrature over the other one.
+// In panels at a kink, projections replace the values of its term jump E(m + r s u - t)_+: of the part right
+// of the kink, R E(u - tau)_+ with tau = |t - m|/R, and its derivatives (the rest is linear in m).
+void ReducedFeatures::project(const Point& p, Index first, Index count, Chunk& out) const {
+    using Panels = ChiPanels;
+    const double* s = columns_.data() + directions_ * nodes_;
+    const std::vector<double>& unscaled = panels_->rule().nodes;
+    Panels::Projections change;
+    for (Index at = 0; at < count; at += Panels::kOrder) {
+        const Index within = (first + at) % panels_->size(), panel = within / Panels::kOrder;
+        const double* nodes = unscaled.data() + within;
+        const double r = p.r[0] * (s[first + at] / nodes[0]);
+        for (std::size_t k = 0; k < sigma_.knots.size(); ++k) {
+            const double gap = sigma_.knots[k] - out.m[at], kink = std::abs(gap) / r;
+            if (!(r > 0) || panels_->resolves(panel, kink)) continue;
+            const auto term = [&](const auto& x, auto& values) {
+                std::array<double, Panels::kPoints> tau;
+                const std::size_t n = values[0].size();
+                for (std::size_t i = 0; i < n; ++i) tau[i] = kink / x[i];
+                const DirectionTable& tails = smoothers_[0].tails();
+                tails.evaluate(static_cast<Index>(n), tau.data(), values[1].data(), values[2].data());
+                for (std::size_t i = 0; i < n; ++i) {
+                    values[0][i] = r * x[i] * (values[2][i] - tau[i] * values[1][i]);
+                    if (gap < 0) values[1][i] = -values[1][i];
+                    values[2][i] *= x[i];
+                }
+            };
+            panels_->project(panel, kink, term, change);
+            Panels::Projections pointwise;
+            std::array<double, Panels::kOrder> x;
+            std::copy_n(nodes, x.size(), x.data());
+            term(x, pointwise);
+            for (std::size_t q = 0; q < x.size(); ++q) {
+                const std::size_t i = static_cast<std::size_t>(at) + q;
+                const double jump = sigma_.jumps[k];
+                out.S[i] += jump * (change[0][q] - pointwise[0][q]);
+                out.S_m[i] += jump * (change[1][q] - pointwise[1][q]);
+                out.S_r[0][i] += jump * (change[2][q] - pointwise[2][q]) / x[q];
+            }
+        }
+    }
+}
+
+// E S_{d_j}(m + R_i u_i, R_j), eq. (3.16): exact over the direction j that spreads more, quadrature over the
+// other one.
 void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Index at, bool slopes) const {
     std::size_t j = R1 * std::sqrt(dims_[1]) > R2 * std::sqrt(dims_[0]) ? 0 : 1;
     if (dims_[0] == 1 || dims_[1] == 1) j = dims_[0] == 1 ? 1 : 0;  // u = +-1 needs no quadrature
@@ -214,13 +267,15 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
         Chunk chunk;
         TwoRadii::Averages all(shared_ ? nodes_ : 0);
         for (Index n = begin; n < end; ++n) {
+            check_stop();
             const Point p = take_apart(z.row(n));
             // The averages of an odd sigma are 0: what rounding leaves of them would be resolved as features.
             const bool odd = is_odd(sigma_) && directions_ == 0 && p.b == 0;
             const bool at_once = shared_ && (p.r[0] > 0 || p.r[1] > 0);
             if (at_once) shared_->average(p.b, p.r, smoothers_, all, gradients != nullptr);
-            for (Index first = 0; first < nodes_; first += kChunk) {
-                const Index count = std::min(kChunk, nodes_ - first);
+            const Index step = panels_ ? kChunk / ChiPanels::kOrder * ChiPanels::kOrder : kChunk;
+            for (Index first = 0; first < nodes_; first += step) {
+                const Index count = std::min(step, nodes_ - first);
                 if (at_once)
                     chunk.copy(all, first, count);
                 else

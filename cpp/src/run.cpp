@@ -19,6 +19,7 @@ namespace mfcore {
 namespace {
 
 std::atomic<bool> forked_child{false};
+constinit thread_local StopScope* innermost = nullptr;
 
 // Registered at the first question about threads, not by a static initialiser: those would run at import.
 void watch_for_forks() {
@@ -50,6 +51,18 @@ int resolve_threads(int requested) {
     if (requested > 0) return requested;
     static const int threads = default_threads();
     return threads;
+}
+
+StopScope::StopScope(StopPredicate wants_stop) : poll_(std::move(wants_stop)), outer_(innermost) {
+    innermost = this;
+}
+StopScope::StopScope(const std::atomic<bool>& stopped) : stopped_(&stopped), outer_(innermost) {
+    innermost = this;
+}
+StopScope::~StopScope() { innermost = outer_; }
+
+void check_stop() {
+    if (innermost && innermost->wants_stop()) throw Interrupted();
 }
 
 BuildInfo build_info() {

@@ -40,9 +40,9 @@ protected:
 };
 
 /// y = phi(Pi x), Pi the rows of `directions` or the first coordinates.
-class Labels {
+class LinkLabels {
 public:
-    Labels(Index d, Link link, ConstMat directions) : link_(std::move(link)), directions_(directions) {
+    LinkLabels(Index d, Link link, ConstMat directions) : link_(std::move(link)), directions_(directions) {
         require(link_.dimension >= 1 && link_.dimension <= d, "P", "must be in [1, d]", link_.dimension);
         if (directions.rows == 0) return;
         require(directions.rows == link_.dimension, "directions", "has the wrong number of rows",

@@ -107,6 +107,7 @@ Index SeparableFeatures::for_points(ConstMat z, int order, Index task, Index scr
         std::vector<double> space(static_cast<std::size_t>(scratch));
         Index here = 0;
         for (Index i = begin; i < end; i += kPoints) {
+            check_stop();
             const Index count = std::min(kPoints, end - i);
             std::array<bool, kPoints> bad{};
             for (std::size_t c = 0; c < axes_.size(); ++c)
@@ -126,6 +127,7 @@ Index SeparableFeatures::basis(Index c, Index n, const double* z, int order, dou
     Block block(axis.padded, order);
     Index outside = 0;
     for (Index i = 0; i < n; i += kPoints) {
+        check_stop();
         const Index count = std::min(kPoints, n - i);
         std::array<bool, kPoints> bad{};
         block.fill(axis, count, z + i, 1, bad.data());

@@ -27,12 +27,12 @@ double half_step_ratio(double x) {
     return factor * std::sqrt(x) * series;
 }
 
-// c_d / (d - 1) = B(0), finite for d = 1 too.
+// c_d / (d - 1) = B(0), finite for d = 1 too (eq. (3.8)).
 double moment_at_zero(double d) { return 1 / (2 * kSqrtPi * half_step_ratio(d / 2)); }
 
 // P(u > tau) / (tau B(tau)): the contracted continued fraction of I_x((d-1)/2, 1/2) at x = 1 - tau^2,
 // evaluated by Lentz's method. It depends on tau^2 itself, not only on x, which would lose tau^2 to rounding
-// for large d.
+// for large d: eqs. (3.10), (3.11).
 double tail_fraction(double d, double x, double tau) {
     const double a = (d - 1) / 2, b = 0.5, y = tau * tau;
     const auto partial = [&](double m) {
@@ -52,7 +52,7 @@ double tail_fraction(double d, double x, double tau) {
     return a / value;
 }
 
-// P(0 < u < tau) by a series of positive terms, for d tau^2 = O(1).
+// P(0 < u < tau) by a series of positive terms, for d tau^2 = O(1): eq. (3.9).
 double centre_series(double d, double tau) {
     double term = 1, sum = 1;
     for (double j = 0; term > 0.1 * kEpsilon * sum; j += 1) {

@@ -2,7 +2,7 @@
 // Averages over two independent directions at all nodes (s1, s2) at once,
 //   S_q = E sigma(m + r1 s1_q u1 + r2 s2_q u2),
 // in high dimension. One direction is averaged exactly, u |-> S_d(m + y, R), the other one by quadrature in
-// y; the values at the points y serve all nodes whose s spreads about as wide.
+// y; the values at the points y serve all nodes whose s spreads about as wide (eqs. (3.16), (3.17)).
 #include <array>
 #include <utility>
 #include <vector>

@@ -1,4 +1,4 @@
-"""Volumes of grid cells in the geometry of reduced coordinates, and the measures that live there."""
+"""Volumes of grid cells in the geometry of reduced coordinates (eq. (7.7)), and measures on them."""
 
 from __future__ import annotations
 

@@ -104,6 +104,16 @@ def times(
     return out
 
 
+def squares(values: FloatArray, name: str) -> None:
+    """Refuse entries so large that the sum of their squares is not finite."""
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(np.square(values).sum())
+    if not finite:
+        raise ValueError(
+            f"{name} must have squares of a finite sum, got entries up to {np.abs(values).max():g}"
+        )
+
+
 def memory(need: float, name: str, value: Any) -> None:
     """Refuse `value` if what it asks for, at least `need` bytes, is more than the memory that is free.
 
@@ -237,5 +247,7 @@ def _as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
 
 def _objects(value: Any, raw: npt.NDArray[Any]) -> str:
     """In words, what NumPy could only store as objects."""
+    if raw.size == 0:
+        return "none at all"
     odd = value if raw.ndim == 0 else next((item for item in raw.flat if not _is_real(item)), raw.flat[0])
     return shown(odd) + ("" if raw.ndim == 0 else " among its entries")

@@ -1,6 +1,7 @@
 """Expectations in closed form, or by quadrature to 1e-10, when the inputs are a mixture of Gaussians.
 
-A part x = A g, g ~ N(0, I), is brought to g by w → A w; gradients return by the same symmetric map.
+A part x = A g, g ~ N(0, I), is brought to g by w → A w; gradients return by the same symmetric map (eq.
+(4.26)).
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def _diagonal_law(parts: Sequence[GaussianPart]) -> tuple[list[float], list[int]
 def _hermite_correlation(
     network: Network, label: HermiteLabel, b: FloatArray, w: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """E[y σ(b + ⟨w, g⟩)] and its derivatives in b and w, by Stein's lemma.
+    """E[y σ(b + ⟨w, g⟩)] and its derivatives in b and w, by Stein's lemma: eq. (4.27).
 
     With R = |w|, u_j = ⟨w, e_j⟩/R and s_k = E[σ'(b + R G) h_k(G)], a term of degree k = |α| ≥ 1 is
     √(k!/α!) Π_j u_j^{α_j} · R s_{k−1}/√k; k = 0 is T(b, R). At w = 0, where u has no value, u = 0 is taken:

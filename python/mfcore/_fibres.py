@@ -115,11 +115,17 @@ class Fibres:
         return _places(self.panels)
 
     def add(self, sample: Sampler, lines: FloatArray, tolerance: float) -> None:
-        """Sample lines through these points too; halve panels until all fibres are resolved."""
-        fresh = self._sampled(sample, self.panels, lines)
-        old = self._wider(len(sample.nodes)) if self.values else [panel[:, :0] for panel in fresh]
-        self.values = [np.concatenate(pair, axis=1) for pair in zip(old, fresh, strict=True)]
-        self.lines = np.vstack([self.lines.reshape(-1, lines.shape[1]), lines])
+        """Sample lines through these points too, or check the old ones if there are none.
+
+        Panels are halved until all fibres are resolved.
+        """
+        if len(lines) > 0:
+            fresh = self._sampled(sample, self.panels, lines)
+            old = self._wider(len(sample.nodes)) if self.values else [panel[:, :0] for panel in fresh]
+            self.values = [np.concatenate(pair, axis=1) for pair in zip(old, fresh, strict=True)]
+            self.lines = np.vstack([self.lines.reshape(-1, lines.shape[1]), lines])
+        else:
+            fresh = self.values
         pending, unchecked = [True] * len(self.panels), fresh
         while any(pending):
             # Two coefficients, one of an even and one of an odd polynomial: what follows is smaller.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from . import _check, _core
 from ._check import FloatArray
 from ._grid import Grid
+from ._turn import Turn
 from .measure import Density
 from .model import Model
 from .reduce import ReducedModel
@@ -45,29 +46,43 @@ class _FiniteVolume:
             )
         self.scheme = _check.choice(scheme, "scheme", ("muscl", "upwind"))
         mass = _check.output(mass, "mass", np.shape(mass))
-        grid = Grid(reduced, Density(edges, mass).edges)
+        axes = Density(edges, mass).edges
+        if len(axes) != k:
+            raise ValueError(f"edges must be {k} array(s), one per coordinate, got {len(axes)}")
+        grid = Grid(reduced, axes)
         for name, radius, e in zip(reduced.coordinates, reduced.nonnegative, grid.edges, strict=True):
             if radius and e[0] < 0:
                 raise ValueError(f"edges must be >= 0 along {name}, got {e[0]:g}")
         self.mass, self.edges, self.t = mass, grid.edges, 0.0
         count = _check.threads(threads)
-        self._potential = grid.with_features().potential(count)
+        with np.errstate(all="ignore"):  # what is not finite is refused in words
+            self._potential = grid.with_features().potential(count)
+            risk = self._potential.risk(mass)
+        if not math.isfinite(risk):
+            raise ValueError(
+                "edges must be where the squares of the features are finite, got a risk that is not with "
+                f"edges up to {max(float(np.abs(e).max()) for e in grid.edges):g}"
+            )
         self._core = _core.GridStepper(self._potential, grid.axes(), scheme)
+        self._turn = Turn()
 
     @property
     def bound(self) -> float:
         """The largest step that leaves masses ≥ 0 and makes no new extrema, at the present masses."""
-        return self._core.bound(self.mass)
+        with self._turn:
+            return self._core.bound(self.mass)
 
     @property
     def psi(self) -> FloatArray:
         """Ψ_λ at the centres of the cells."""
-        return self._potential.potential(self.mass).reshape(self.mass.shape)
+        with self._turn:
+            return self._potential.potential(self.mass).reshape(self.mass.shape)
 
     @property
     def risk(self) -> float:
         """R(ρ)."""
-        return self._potential.risk(self.mass)
+        with self._turn:
+            return self._potential.risk(self.mass)
 
     def step(self, dt: float) -> None:
         """One step of size dt, 0 ≤ dt ≤ `bound`, on `mass` in place.
@@ -86,9 +101,13 @@ class _FiniteVolume:
             FloatingPointError: A number is not finite; `mass` and `t` are those before.
             KeyboardInterrupt: Ctrl-C; `mass` and `t` are those reached.
         """
-        size, count = _check.number(dt, "dt", at_least=0), _check.integer(steps, "steps", at_least=0)
-        done, bound = self._core.run(self.mass, size, count)
-        self.t += done * size
+        size, count = (
+            _check.number(dt, "dt", at_least=0),
+            _check.integer(steps, "steps", at_least=0, at_most=2**63 - 1),
+        )
+        with self._turn:
+            done, bound = self._core.run(self.mass, size, count)
+            self.t += done * size
         if done == count:
             return
         if math.isnan(bound):

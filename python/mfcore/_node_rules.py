@@ -15,6 +15,8 @@ from ._check import FloatArray, memory
 SMOOTH_GRID = {1: 80, 2: 32, 3: 20, 4: 12}
 PLAIN_GRID = {1: 400, 2: 64, 3: 24}
 LOW = 20  # dimensions below which chi_rule is made of panels
+HIGH = 24  # and below which features with kinks alone need more than it has
+BESIDE = 4  # panels of features with kinks, beside an average over directions, whose nodes limit U
 NEGLIGIBLE = 1e-16  # nodes that together weigh less are left out
 
 
@@ -29,19 +31,33 @@ def count(grid: dict[int, int], p: int, n: int | None, finer: bool) -> int:
     return _more(given) if finer else given
 
 
-def chi(d: float, n: int | None, *, alone: bool, finer: bool = False) -> tuple[FloatArray, FloatArray]:
+def chi(
+    d: float, n: int | None, *, alone: bool, kinked: bool = False, finer: bool = False
+) -> tuple[FloatArray, FloatArray]:
     """Nodes of χ_d; in the limit features are functions of T(m, r) and the node is 1.
 
-    Beside other averages low dimensions get no more than 100 nodes.
+    Beside other averages low dimensions get no more than 100 nodes, 140 for features with kinks.
+    Alone, gradients with kinks need more nodes than V and U.
     """
     if math.isinf(d):
         return np.ones(1), np.ones(1)
     if n is None and d < LOW and not alone:
-        return _core.panels_chi(d, 15 if finer else 10)
+        panels = 14 if kinked else 10
+        return _core.panels_chi(d, _more(panels) if finer else panels)
+    if n is None and alone and kinked and LOW <= d < HIGH:
+        n = 104
     if n is None and not finer:
         return _core.chi_rule(d)
     given = len(_core.chi_rule(d)[0]) if n is None else n
     return _core.gauss_chi(d, _more(given) if finer else given)
+
+
+def kinked_chi(d: float, n: int | None, *, alone: bool, finer: bool = False) -> _core.ChiPanels | None:
+    """Panels of χ_d for features with kinks, where they are needed and no number of nodes is asked for."""
+    if n is not None or d >= LOW:
+        return None
+    panels = _core.ChiPanels(d, 0 if alone else BESIDE)
+    return _core.ChiPanels(d, _more(panels.panels)) if finer else panels
 
 
 def _more(n: int) -> int:

@@ -2,7 +2,7 @@
 
 Atoms are points z(x) of a curve, with masses ρ(x) dx. As long as z_t(x) is smooth on every panel its values
 at the nodes determine it, and sums over atoms are integrals to rounding. A separatrix makes a steep front
-(math.md §6): there panels are halved, before it is lost, and the new atoms interpolated.
+(eq. (8.3)): there panels are halved, before it is lost, and the new atoms interpolated.
 """
 
 from __future__ import annotations

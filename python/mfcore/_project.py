@@ -1,4 +1,4 @@
-"""Between neurons and the coordinates of a reduction: what symmetric problems look at, and the way back."""
+"""Neurons and the coordinates of a reduction: what symmetric problems look at, and back (eq. (5.7))."""
 
 from __future__ import annotations
 

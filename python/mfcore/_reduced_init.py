@@ -11,6 +11,7 @@ import numpy as np
 from . import _check
 from ._blocks import Block, Chi, Point, Scalar, SpherePoint, share_among_cells
 from ._check import FloatArray
+from ._rng import number_of
 from ._scalar import Constant, Normal, ScalarLaw
 from .init import Points, Radial, Sphere
 
@@ -59,6 +60,8 @@ class ReducedInit:
         """Draw n independent points, shape (n, k)."""
         n = _check.count(n, "n")
         _check.memory(16.0 * n * len(self.support()), "n", n)
+        if not isinstance(rng, np.random.Generator):
+            number_of(rng)  # refuses what is no seed
         generator = np.random.default_rng(rng)
         return np.concatenate([block.sample(n, generator) for block in self._blocks], axis=1)
 

@@ -1,4 +1,7 @@
-"""From a model to its reduction: which nodes and coordinates each data law has (math.md §2 to §5)."""
+"""From a model to its reduction: which nodes and coordinates each data law has.
+
+The formulas are in docs/mathematics.md, section 5.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 from . import _check, _core
 from ._blocks import SpherePoint
 from ._check import FloatArray
-from ._node_rules import PLAIN_GRID, SMOOTH_GRID, chi, count, pruned, tensor
+from ._node_rules import PLAIN_GRID, SMOOTH_GRID, chi, count, kinked_chi, pruned, tensor
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ._reduced_init import MOST_NODES, reduced_init
 from .activations import Activation
@@ -38,16 +41,25 @@ class Nodes:
     targets: FloatArray
     shares: tuple[float, ...] = (1.0,)  # of |w|² in the radii at d = inf
     noise: float = 0.0
+    panels: int | None = None  # of s, if features are projections in them
 
 
 class Features(_core.ReducedFeatures):
     """The compiled features; pickles and copies make them again from their arguments."""
 
     def __init__(
-        self, activation: Activation, has_a: bool, has_b: bool, dims: tuple[float, ...], rows: FloatArray
+        self,
+        activation: Activation,
+        has_a: bool,
+        has_b: bool,
+        dims: tuple[float, ...],
+        rows: FloatArray,
+        panels: int | None = None,
     ) -> None:
-        super().__init__(activation._core, has_a=has_a, has_b=has_b, dims=list(dims), nodes=rows)
-        self._arguments = activation, has_a, has_b, dims, rows
+        chi = None if panels is None else _core.ChiPanels(dims[0], panels)
+        super().__init__(activation._core, has_a=has_a, has_b=has_b, dims=list(dims), nodes=rows, panels=chi)
+        self.rows = rows
+        self._arguments = activation, has_a, has_b, dims, rows, panels
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Features, self._arguments
@@ -63,22 +75,22 @@ def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
     n = None if nodes is None else _check.integer(nodes, "nodes", at_least=1, at_most=MOST_NODES)
     found = _nodes(model, limit, n)
     reduced = _assemble(model, found)
-    return replace(reduced, node_error=_node_error(model, limit, n, reduced))
+    return replace(reduced, node_error=_node_error(model, limit, n, reduced, found.panels is not None))
 
 
 def _nodes(model: Model, limit: bool, n: int | None, finer: bool = False) -> Nodes:
     law = model.data
     if isinstance(law, IsotropicGaussians):
-        return _isotropic(law, limit, n)
+        return _one_radius(law.delta, "r", math.inf if limit else law.d, n, _kinked(model), finer)
     if isinstance(law, AnisotropicGaussians):
-        return _anisotropic(law, limit, n)
+        return _anisotropic(law, limit, n, _kinked(model), finer)
     if isinstance(law, MultiIndex):
         plain = law.inputs == "hypercube" and law.d > law.P and not limit
         if plain and _short(model) and law._nodes:
             return _plain(model, n, finer)
-        return _multi_index(law, limit, n, finer)
+        return _multi_index(law, limit, n, _kinked(model), finer)
     if isinstance(law, Linear) and not isinstance(law.cov, np.ndarray):
-        return _linear(law, limit, n, finer)
+        return _linear(law, limit, n, _kinked(model), finer)
     if _short(model):
         return _plain(model, n, finer)
     raise ValueError(
@@ -89,23 +101,33 @@ def _nodes(model: Model, limit: bool, n: int | None, finer: bool = False) -> Nod
     )
 
 
+def _kinked(model: Model) -> bool:
+    pieces = model.network.activation.pieces
+    return pieces is not None and len(pieces.knots) > 0
+
+
 def _short(model: Model) -> bool:
     return model.row is not None and model.row <= MAX_PLAIN_ROW
 
 
-def _isotropic(law: IsotropicGaussians, limit: bool, n: int | None) -> Nodes:
-    d = math.inf if limit else law.d
-    s, w = tensor([chi(d, n, alone=True)])
-    return _two_classes(law.delta, ("r",), (d,), s, w, (1.0,))
+def _one_radius(delta: float, name: str, d: float, n: int | None, kinked: bool, finer: bool) -> Nodes:
+    panels = kinked_chi(d, n, alone=True, finer=finer) if kinked else None
+    if panels is None:
+        s, w = tensor([chi(d, n, alone=True, kinked=kinked)])
+        return _two_classes(delta, (name,), (d,), s, w, (1.0,))
+    s, w = panels.rule
+    return replace(_two_classes(delta, (name,), (d,), s[:, None], w, (1.0,)), panels=panels.panels)
 
 
-def _anisotropic(law: AnisotropicGaussians, limit: bool, n: int | None) -> Nodes:
+def _anisotropic(law: AnisotropicGaussians, limit: bool, n: int | None, kinked: bool, finer: bool) -> Nodes:
     gamma, d = law.gamma, law.d
     inner = math.inf if law.s0 is None else float(law.s0)
     blocks = [("r1", inner, gamma), ("r2", d - inner if law.s0 else math.inf, 1 - gamma)]
     radii, sizes, shares = zip(*[block for block in blocks if block[2] > 0], strict=True)
     dims = tuple(math.inf if limit else dim for dim in sizes)
-    s, w = tensor([chi(dim, n, alone=len(dims) == 1) for dim in dims])
+    if len(dims) == 1:
+        return _one_radius(law.delta, radii[0], dims[0], n, kinked, finer)
+    s, w = tensor([chi(dim, n, alone=False, kinked=kinked) for dim in dims])
     return _two_classes(law.delta, radii, dims, s, w, shares)
 
 
@@ -127,7 +149,7 @@ def _two_classes(
     return Nodes((), radii, dims, np.concatenate(rows), np.concatenate([w, w]) / 2, targets, shares)
 
 
-def _multi_index(law: MultiIndex, limit: bool, n: int | None, finer: bool) -> Nodes:
+def _multi_index(law: MultiIndex, limit: bool, n: int | None, kinked: bool, finer: bool) -> Nodes:
     d, p = (math.inf if limit and law.d > law.P else law.d), law.P
     if law.inputs == "hypercube":
         if not math.isinf(d) and p < d:
@@ -149,7 +171,12 @@ def _multi_index(law: MultiIndex, limit: bool, n: int | None, finer: bool) -> No
         z, w = tensor([_core.gauss_hermite(count(SMOOTH_GRID, p, n, finer))] * p)
     if p == d:
         return _indexed(law, z, w, ())
-    return _indexed(law, *tensor([(z, w), chi(d - p, n, alone=False, finer=finer)]), (d - p,))
+    panels = kinked_chi(d - p, n, alone=False, finer=finer) if kinked else None
+    if panels is None:
+        return _indexed(law, *tensor([(z, w), chi(d - p, n, alone=False, finer=finer)]), (d - p,))
+    s, w_s = panels.rule
+    rows = np.column_stack([np.repeat(z, len(s), axis=0), np.tile(s, len(z))])
+    return replace(_indexed(law, rows, np.multiply.outer(w, w_s).ravel(), (d - p,)), panels=panels.panels)
 
 
 def _indexed(law: MultiIndex, rows: FloatArray, weights: FloatArray, dims: tuple[float, ...]) -> Nodes:
@@ -159,13 +186,13 @@ def _indexed(law: MultiIndex, rows: FloatArray, weights: FloatArray, dims: tuple
     return Nodes(names, radii, dims, rows, weights, targets, (1.0,) * len(dims), law.noise_power())
 
 
-def _linear(law: Linear, limit: bool, n: int | None, finer: bool) -> Nodes:
+def _linear(law: Linear, limit: bool, n: int | None, kinked: bool, finer: bool) -> Nodes:
     """y = ⟨w, x⟩ depends on one direction of x ~ N(0, c I): a single-index model in x/√c."""
     size = float(np.linalg.norm(law.w))
     direction = law.w / size if size > 0 else np.eye(law.d)[0]
     c = 1.0 if law.cov is None else float(law.cov)
     single = MultiIndex(law.d, [0.0, size], direction[None], noise=law.noise)
-    nodes = _multi_index(single, limit, n, finer)
+    nodes = _multi_index(single, limit, n, kinked, finer)
     scale = math.sqrt(c)
     return replace(nodes, rows=nodes.rows * scale, targets=nodes.targets * scale)
 
@@ -228,7 +255,7 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
     blocks = [*outer, *["w"] * (len(directions) + len(radii))]
     moving = network.trained
     speeds = model.rates or {}
-    core = Features(network.activation, network.has_a, network.has_b, found.dims, found.rows)
+    core = Features(network.activation, network.has_a, network.has_b, found.dims, found.rows, found.panels)
     return ReducedModel(
         coordinates=(*outer, *directions, *radii),
         weights=found.weights,
@@ -264,13 +291,14 @@ def _log_sphere(d: float) -> float:
     return math.log(2.0) + 0.5 * d * math.log(math.pi) - math.lgamma(0.5 * d)
 
 
-def _node_error(model: Model, limit: bool, n: int | None, reduced: ReducedModel) -> float:
+def _node_error(model: Model, limit: bool, n: int | None, reduced: ReducedModel, panels: bool) -> float:
     """Largest error of V and U on probes, relative to features: against exact averages, or more nodes."""
     rng = np.random.default_rng(0)
     k = len(reduced.coordinates)
     z = rng.uniform(0.2, 2.0, (8, k)) * np.where(reduced.nonnegative, 1.0, rng.choice([-0.5, 0.5], (8, k)))
     law = model.data
-    if isinstance(law, IsotropicGaussians | AnisotropicGaussians):
+    classes = isinstance(law, IsotropicGaussians | AnisotropicGaussians)
+    if classes and not panels:  # in the limit V is the same, U is not
         fine = _assemble(model.replace(temperature=0.0), _nodes(model, True, None))
     elif _exact(model, reduced):
         return 0.0
@@ -278,7 +306,7 @@ def _node_error(model: Model, limit: bool, n: int | None, reduced: ReducedModel)
         fine = _assemble(model, _nodes(model, limit, n, finer=True))
     largest = max(1.0, float(np.abs(reduced.features(z)).max()))
     error = float(np.abs(reduced.V(z) - fine.V(z)).max()) / largest
-    if isinstance(law, IsotropicGaussians | AnisotropicGaussians):  # in the limit V is the same, U is not
+    if classes and not panels:
         return error
     return max(error, float(np.abs(reduced.U(z, z) - fine.U(z, z)).max()) / largest**2)
 

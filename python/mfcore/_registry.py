@@ -21,6 +21,8 @@ Table = dict[str, Any]
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
 
+MOST_LEVELS = 100  # of tables and lists within each other; a value beyond is damaged, or contains itself
+
 _CLASSES: dict[str, Any] = {}
 _MODULES: list[ModuleType] = []
 
@@ -51,6 +53,7 @@ def public_names(module: ModuleType) -> list[str]:
 
 def to_config(value: Any, where: str = "", *, inside_object: bool = False) -> Any:
     """`value` in the types TOML has: numbers, strings, truth values, lists and tables."""
+    _check_depth(where)
     if hasattr(value, "_to_config"):
         return to_config(value._to_config(), where, inside_object=True)
     if _CLASSES.get(type(value).__name__) is type(value):
@@ -87,6 +90,7 @@ def table_of(value: Any, where: str = "") -> Table:
 
 def from_config(value: Any, where: str = "") -> Any:
     """The inverse of `to_config`: tables with a kind become objects again, at any depth."""
+    _check_depth(where)
     if isinstance(value, list):
         return [from_config(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
     if not isinstance(value, dict):
@@ -123,8 +127,13 @@ def _placed(build: Callable[[], T], where: str) -> T:
         return build()
     except KeyError as error:
         raise ValueError(f"{_at(where)}the field {error} is missing") from error
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError, AttributeError, NotImplementedError) as error:
         raise ValueError(f"{_at(where)}{error}") from error
+
+
+def _check_depth(where: str) -> None:
+    if where.count(".") + where.count("[") > MOST_LEVELS:
+        raise ValueError(f"{where[:60]}…: nested more than {MOST_LEVELS} levels deep")
 
 
 def _check_key(key: Any, where: str, inside_object: bool) -> None:

@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from . import _check, _core, _files
+from . import _check, _core
+from ._bar import Bar
 from ._build import build_info
 from ._check import FloatArray
+from ._checkpoint import Checkpoint, Plan, build
+from ._limits import Limit
 from ._observe import RiskMeter, reduced_observables, standard_observables
 from ._rungs.reduced import model_of
 from ._rungs.rung import LimitRung, Method, Rung, limit_of
 from .expectation import Expectation
 from .model import Model
 from .reduce import ReducedModel
-from .trajectory import Measure, Trajectory, pack, plain, write_archive
+from .trajectory import Measure, Trajectory
 
 Observers = Mapping[str, Callable[[Any], Any]]
 
-_CHECKPOINT_SECONDS = 10.0  # at most this much work is lost to a crash, beyond what a save point takes
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is recorded, and when."""
-
-    horizon: float
-    times: FloatArray
-    kept: frozenset[float]
-    risk: bool | Expectation
+_ENDED = ("completed", "stationary", "diverged")  # nothing is left to go on with
 
 
 @dataclass(frozen=True)
@@ -75,9 +66,8 @@ class Run:
         self._observers = {**standard, **observers}
         self._records: list[_Record] = []
         self._kept: dict[float, Measure] = {}
-        self._seconds = 0.0
-        self._described: tuple[dict[str, np.ndarray], dict[str, Any]] | None = None
-        self._warned = False
+        self._seconds, self._lost = 0.0, ""
+        self._builds = [build()]
 
     def restore(self, run: Trajectory) -> None:
         """Take over what a checkpoint had recorded."""
@@ -89,66 +79,93 @@ class Run:
             self._records.append(_Record(t, risk, error, observed))
         self._kept = dict(run.kept)
         self._seconds = run.meta["seconds"]
+        earlier = run.meta["builds"]
+        self._builds = [*earlier, *(now for now in self._builds if now != earlier[-1])]
 
-    def go(
-        self, checkpoint: str | os.PathLike[str] | None, max_seconds: float | None, progress: bool
-    ) -> Trajectory:
-        """Advance from save point to save point to the horizon."""
-        limit = math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0)
+    def go(self, checkpoint: Checkpoint | None, limit: Limit, bar: Bar) -> Trajectory:
+        """Advance from save point to save point to the horizon. Ctrl-C ends the run, wherever it comes."""
+        status = "running"
+        while True:
+            try:
+                if status == "running":
+                    status = self._go(checkpoint, limit, bar)
+                if checkpoint is not None and status in _ENDED:
+                    checkpoint.end(partial(self._content, status))
+                else:
+                    self._save(checkpoint, status)
+                return self._trajectory(status)
+            except KeyboardInterrupt:
+                if status == "interrupted":  # again, while the end is recorded
+                    raise
+                status = "interrupted"
+
+    def _go(self, checkpoint: Checkpoint | None, limit: Limit, bar: Bar) -> str:
+        """From where it is to the horizon. Returns the status."""
         if checkpoint is not None:
-            self._write(checkpoint, "running")  # what cannot be written at all is an error now, not later
+            checkpoint.write(partial(self._content, "running"))  # what cannot be written is an error now
         begun, before = time.monotonic(), self._seconds
         status = "completed"
         targets = [*self._plan.times[len(self._records) :].tolist(), self._plan.horizon]
-        with _Bar(progress, self._plan.horizon) as bar:
+        with bar:
             try:
                 for k, target in enumerate(targets):
-                    status = self._reach(target, begun + limit, checkpoint, bar)
+                    status = self._reach(target, limit, checkpoint, bar)
                     if status != "completed":
                         break
                     if k < len(targets) - 1:
-                        self._record(target)
+                        with limit:
+                            self._record(target)
                         bar.show(self._rung.t)
+                        if self._lost:
+                            status = "diverged"
+                            break
                 if status == "stationary" and len(targets) > 1:  # nothing changes after: its last state
                     self._record(self._rung.t)
-            except KeyboardInterrupt:  # in Python: between calls of the core, or in a function of the user's
-                status = "interrupted"
+            except _core.OutOfTime:
+                status = "out of time"
             except Exception:  # of a function of the user's: what was done until then is not lost
                 self._seconds = before + time.monotonic() - begun
                 self._save(checkpoint, "failed")
                 raise
-        self._seconds = before + time.monotonic() - begun
-        if status == "completed":
-            self._remove(checkpoint)
-        else:
-            self._save(checkpoint, status)
-        return self._trajectory(status)
+            finally:
+                self._seconds = before + time.monotonic() - begun
+        return status
 
-    def _reach(self, target: float, deadline: float, checkpoint: Any, bar: _Bar) -> str:
-        """Advance to `target`, with a checkpoint every few seconds. Returns the status."""
-        last = time.monotonic()
+    def _reach(self, target: float, limit: Limit, checkpoint: Checkpoint | None, bar: Bar) -> str:
+        """Advance to `target`, with a checkpoint whenever one is due. Returns the status."""
         while True:
-            left = deadline - time.monotonic()
+            if checkpoint is not None and checkpoint.wait() <= 0:
+                self._save(checkpoint, "running")
+            left = limit.left
             if left <= 0:
                 return "out of time"
-            slice_ = min(left, _CHECKPOINT_SECONDS if checkpoint is not None else left, bar.seconds)
-            if self._rung.advance(target, slice_):
-                return "completed"
+            slice_ = min(left, math.inf if checkpoint is None else checkpoint.wait(), bar.seconds)
+            with limit:
+                if self._rung.advance(target, slice_):
+                    return "completed"
+            if self._rung.status == "interrupted" and limit.expired:
+                return "out of time"
             if self._rung.status != "running":
                 return self._rung.status
             bar.show(self._rung.t)
-            if checkpoint is not None and time.monotonic() - last >= _CHECKPOINT_SECONDS:
-                self._save(checkpoint, "running")
-                last = time.monotonic()
 
     def _record(self, time_asked: float) -> None:
         measure = self._rung.measure()
         with np.errstate(over="ignore", invalid="ignore"):  # a state about to diverge may square to infinity
             risk, error = self._meter(measure)
             observed = {name: self._value(name, measure) for name in self._observers}
-        if time_asked in self._plan.kept:
+        record = _Record(self._rung.t, risk, error, observed)
+        if time_asked in self._plan.kept:  # signals are only looked for after the next call
             self._kept[time_asked] = measure
-        self._records.append(_Record(self._rung.t, risk, error, observed))
+        self._records.append(record)
+        of_ours = {"risk": risk} | {k: v for k, v in observed.items() if k not in self._own}
+        lost = [name for name, value in of_ours.items() if value is not None and not _sound(name, value)]
+        if lost:  # a state that is finite, but not what is made of it
+            names = ", ".join(name if name == "risk" else f"observe[{name!r}]" for name in lost)
+            self._lost = (
+                f"no longer finite at t = {self._rung.t:g}: {names}, though the state is. "
+                "Try a smaller step, or smaller numbers"
+            )
 
     def _value(self, name: str, measure: Measure) -> FloatArray:
         """What an observer returns, as an array of the same shape as before."""
@@ -185,6 +202,7 @@ class Run:
                 "seed": self._seed,
                 "version": build_info()["version"],
                 "isa": build_info()["isa"],
+                "builds": self._builds,
                 "threads": _core.resolve_threads(self._threads),
                 "seconds": self._seconds,
                 "t": self._rung.t,
@@ -195,6 +213,8 @@ class Run:
 
     def _message(self, status: str) -> str:
         t, horizon = self._rung.t, self._plan.horizon
+        if status == "diverged" and self._lost:
+            return self._lost
         return {
             "completed": f"reached t = {t:g}",
             "running": f"at t = {t:g} of {horizon:g}",  # this one and the next in checkpoints only
@@ -203,52 +223,13 @@ class Run:
             "out of time": f"max_seconds passed at t = {t:g} of {horizon:g}",
         }.get(status) or self._rung.message
 
-    def _save(self, checkpoint: str | os.PathLike[str] | None, status: str) -> None:
-        """Write a checkpoint, if there is to be one. A full disk must not end a long run."""
-        if checkpoint is None:
-            return
-        try:
-            self._write(checkpoint, status)
-        except (OSError, ValueError) as error:  # such as a folder that has taken its place
-            self._warn(f"the checkpoint could not be written: {error}")
+    def _content(self, status: str) -> tuple[Trajectory, dict[str, np.ndarray]]:
+        """All that a checkpoint holds of a run that ended, or goes on, with this status."""
+        return self._trajectory(status), self._rung.state()
 
-    def _remove(self, checkpoint: str | os.PathLike[str] | None) -> None:
-        if checkpoint is None:
-            return
-        try:
-            _files.target(checkpoint, "checkpoint").unlink(missing_ok=True)
-        except (OSError, ValueError) as error:
-            self._warn(f"the checkpoint could not be removed: {error}")
-
-    def _warn(self, message: str) -> None:
-        if not self._warned:
-            warnings.warn(f"{message}; the run is not affected", RuntimeWarning, stacklevel=2)
-        self._warned = True
-
-    def _write(self, checkpoint: str | os.PathLike[str], status: str) -> None:
-        if self._described is None:  # data may be large, and do not change
-            large: dict[str, np.ndarray] = {}
-            model, method = plain(self._model, large, "model"), plain(self._method, large, "method")
-            self._described = large, {"model": model, "method": method}
-        run = self._trajectory(status)
-        meta = {name: value for name, value in run.meta.items() if name not in ("model", "method")}
-        recorded, info = pack(replace(run, meta=meta))
-        arrays = {f"run/{name}": a for name, a in recorded.items()}
-        arrays |= {f"state/{name}": a for name, a in self._rung.state().items()}
-        arrays |= {"plan/times": self._plan.times, "plan/kept": np.array(sorted(self._plan.kept))}
-        risk = plain(self._plan.risk, arrays, "plan/risk")
-        write_archive(
-            checkpoint,
-            arrays | self._described[0],
-            {
-                "run": info,
-                "plan": {"horizon": self._plan.horizon, "risk": risk},
-                "observers": list(self._own),
-                "seed": self._seed,
-                **self._described[1],
-            },
-            name="checkpoint",
-        )
+    def _save(self, checkpoint: Checkpoint | None, status: str) -> None:
+        if checkpoint is not None:
+            checkpoint.save(partial(self._content, status))
 
 
 class _OwnRisk:
@@ -262,31 +243,11 @@ class _OwnRisk:
         return self._rung.risk() if self.active else (None, None)
 
 
+def _sound(name: str, value: Any) -> bool:
+    """Whether a recorded number says something: finite, or F = ∞, as it is for atoms under noise."""
+    return bool((np.isfinite(value) | ((name == "free_energy") & np.isposinf(value))).all())
+
+
 def _of_rung(rung: LimitRung, name: str, _: Measure) -> float:
     """What the rung itself says about the present measure."""
     return rung.observed()[name]
-
-
-class _Bar:
-    """A progress bar over the clock, if asked for."""
-
-    def __init__(self, wanted: bool, horizon: float) -> None:
-        self.seconds = math.inf
-        self._bar: Any = None
-        if wanted:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                raise ImportError("progress=True needs tqdm: pip install 'mfcore[progress]'") from None
-            self._bar, self.seconds = tqdm(total=horizon, unit="t", unit_scale=True), 0.2
-
-    def show(self, t: float) -> None:
-        if self._bar is not None:
-            self._bar.update(t - self._bar.n)
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()

@@ -1,4 +1,4 @@
-"""Features on a box as sums of products of functions of one coordinate each (Tucker form)."""
+"""Features on a box as sums of products of functions of one coordinate each (Tucker form, eq. (2.8))."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from . import _check, _core
 from ._check import FloatArray
 from ._fibres import NotSeparableError
+from ._limits import preparing
 from ._tucker import TESTS, Search, Tucker, products
 
 if TYPE_CHECKING:
@@ -92,9 +93,9 @@ class Separable:
             tolerance,
             None if like is None else like.tucker,
         )
-        found = cls(
-            limits, search.run(), reduced.weights, reduced.targets, reduced.noise, reduced.nonnegative
-        )
+        with preparing(f"features of {len(limits)} coordinates as sums of products"):
+            tucker = search.run()
+        found = cls(limits, tucker, reduced.weights, reduced.targets, reduced.noise, reduced.nonnegative)
         if slopes is None:
             return found
         assert reduced.gradients is not None  # wrapped by the model

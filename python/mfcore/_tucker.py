@@ -29,7 +29,7 @@ TESTS = 256  # fresh points on which a round is measured
 
 @dataclass(frozen=True, eq=False)
 class Tucker:
-    """F_q(z) ≈ Σ A1_a(z_1) A2_b(z_2)… core_ab…,k nodes_kq, with functions A_c given by series on panels."""
+    """F_q(z) ≈ Σ A1_a(z_1) A2_b(z_2)… core_ab…,k nodes_kq, A_c being series on panels: eqs. (2.8), (2.10)."""
 
     edges: tuple[FloatArray, ...]
     series: tuple[FloatArray, ...]

@@ -272,6 +272,7 @@ def from_config(config: Mapping[str, Any]) -> Activation:
         >>> mf.activations.from_config({"kind": "hermite", "coefficients": [0.0, 1.0]})
         mf.activations.hermite([0.0, 1.0])
     """
+    _check.instance(config, "config", Mapping, 'a mapping such as {"kind": "relu"}')
     options = dict(config)
     kind = _check.choice(options.pop("kind", None), "kind", KINDS)
     fields = [f for f in dataclasses.fields(_MADE[kind]) if f.init] if kind in _MADE else []

@@ -28,9 +28,13 @@ class Atoms:
     Radii end at 0: atoms that are driven into the wall wait there until they are pushed away from it.
 
     At temperature > 0 the atoms are independent draws from ρ₀ with equal masses, and steps are exact in law
-    for what the noise of a radius' hidden directions does. `Trajectory.error` is an estimate of the error of
-    the risk: of ρ₀ by atoms, and of the steps; with noise the standard error (the bias of the step is not in
-    it).
+    for what the noise of a radius' hidden directions does.
+
+    `Trajectory.error` is how far the risk is from R(ρ_t), ρ_t the exact flow from ρ₀ at the time recorded
+    with the features of the reduction: by ρ₀ as atoms and by the steps. It comes from a coarser run beside
+    this one (tolerances 32 times as large or steps 2h; with Gauss nodes half as many per coordinate), which
+    takes about half the time of this one. It is inf where the coarser run ended before this one.
+    With noise it is one standard error of independent draws, and the bias of the step is not in it.
 
     Args:
         count: Most atoms; default 1024, 4096 in more than two random coordinates, 10 000 with noise.
@@ -40,8 +44,7 @@ class Atoms:
         method: ``"dopri5"`` chooses its steps; ``"euler"``, ``"heun"`` and ``"rk4"`` have a fixed `step`.
             With noise ``"euler"`` (weak order 1) or ``"heun"`` (weak order 2). ``"lsoda"``, ``"bdf"`` and
             ``"radau"`` are SciPy's solvers for stiff problems, such as rates that differ by orders of
-            magnitude; they hold a matrix of the size of the state squared, and `Trajectory.error` does not
-            know their steps.
+            magnitude; they hold a matrix of the size of the state squared.
         step: Step size h of schemes with fixed steps; the clock is t = k·h.
         tolerance: Stop when the root mean square of ∇Ψ_λ over ρ is below it.
 

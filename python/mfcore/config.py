@@ -76,14 +76,16 @@ def load_config(path: str | os.PathLike[str]) -> Any:
 
 def read_table(path: str | os.PathLike[str]) -> Table:
     """A TOML file as it is, with tables in place of objects."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a file name, got {_check.shown(path)}")
+    _files.check_name(path, "path")
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text file in UTF-8: {error}") from None
+    except (RecursionError, ValueError) as error:  # such as a number of more digits than Python reads
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise ValueError(f"{path}: {reason}") from None
 
 
 def decode(table: Table, path: str | os.PathLike[str]) -> Any:

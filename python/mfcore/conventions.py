@@ -1,7 +1,7 @@
 """Published conventions, converted at the edge: `mfcore.conventions`.
 
 Here neurons follow θ ← θ + h[(y − f)∇σ* − λθ] + √(2h/β) g on the clock t = kh; 1/β is the temperature. The
-literature multiplies drift, decay and noise by other constants:
+literature multiplies drift, decay and noise by other constants (eq. (1.13)):
 
     θ ← (1 − c_r λ's)θ + c_d s (y − f)∇σ* + √(c_n s/β') g    ⇒    h = c_d s, λ = c_r λ'/c_d, β = 2 c_d β'/c_n.
 
@@ -223,7 +223,7 @@ def ito(noise: float, *, step: float | None = None, ridge: float = 0.0) -> Canon
         >>> mf.conventions.ito(0.2).temperature.__round__(12)
         0.02
     """
-    eta = _check.number(noise, "noise", at_least=0)
+    eta = _check.number(_check.number(noise, "noise", at_least=0), "noise", at_most=1e150)
     return general(step, noise=eta**2, temperature_inverse=1.0, ridge=ridge)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from ._place import MeasureLike
 from ._rng import RNG, seed_of
 from .measure import Cloud, Density, as_points
 
+_SAFE_POWER = 900  # exponents of 2 of numbers whose sums and products are numbers, too
 MOST_PAIRS = 25_000_000  # entries of a matrix of costs, 200 MB
 
 
@@ -60,16 +62,20 @@ def distance(
         raise ValueError(
             f"b must have points of length {first.points.shape[1]} as a has, got {second.points.shape[1]}"
         )
+    first, second, scale = _in_range(first, second)
     if first.points.shape[1] == 1:
-        total = _on_a_line(first, second, power)
+        total, unit = _on_a_line(first, second, power)
     elif method == "sliced":
         number = _check.count(directions, "directions")
         longer = max(first.points.shape[1], len(first.points), len(second.points))
         _check.memory(32.0 * number * longer, "directions", number)
-        total = _sliced(first, second, power, number, rng)
+        total, unit = _sliced(first, second, power, number, rng)
     else:
-        total = _transport(first, second, power)
-    return float(max(total, 0.0) ** (1 / power))
+        total, unit = _transport(first, second, power)
+    found = float(max(total, 0.0) ** (1 / power)) * unit * scale
+    if not math.isfinite(found):
+        raise ValueError(f"b must be at a distance from a that is a number, got one beyond {scale:g}")
+    return found
 
 
 def kl(a: Density, b: Density) -> float:
@@ -112,8 +118,26 @@ def _law(measure: Any, name: str) -> _Law:
     return _Law(measure.points, measure.weights / measure.weights.sum(), width)
 
 
-def _on_a_line(a: _Law, b: _Law, p: float) -> float:
-    """∫|Q_a − Q_b|^p ds over the intervals between the jumps of both distribution functions."""
+def _in_range(a: _Law, b: _Law) -> tuple[_Law, _Law, float]:
+    """The laws in a unit, a power of 2, in which squares of coordinates are numbers; usually 1."""
+    size = max(float(np.abs(law.points).max()) for law in (a, b))
+    if size == 0 or 1e-120 < size < 1e120:
+        return a, b, 1.0
+    scale = math.ldexp(1.0, max(min(math.frexp(size)[1], 1023), -1021))
+    laws = [
+        _Law(law.points / scale, law.weights, None if law.width is None else law.width / scale)
+        for law in (a, b)
+    ]
+    return laws[0], laws[1], scale
+
+
+def _unit(largest: float, p: float) -> float:
+    """The unit in which p-th powers of lengths up to `largest` are numbers: 1 wherever it will do."""
+    return 1.0 if largest == 0 or abs(p * math.log2(largest)) < _SAFE_POWER else largest
+
+
+def _on_a_line(a: _Law, b: _Law, p: float) -> tuple[float, float]:
+    """∫|Q_a − Q_b|^p ds over the jumps of both distribution functions, eq. (9.7), and its unit."""
     sorted_laws = [_sorted(a), _sorted(b)]
     tops = [np.cumsum(law.weights) for law in sorted_laws]
     for top in tops:
@@ -131,7 +155,8 @@ def _on_a_line(a: _Law, b: _Law, p: float) -> float:
         inside = [np.clip((x - bottom[at]) / (top - bottom)[at], 0.0, 1.0) - 0.5 for x in (begin, end)]
         gaps.append((center + law.width[at] * inside[0], center + law.width[at] * inside[1]))
     left, right = (gaps[0][i] - gaps[1][i] for i in (0, 1))
-    return float((end - begin) @ _mean_power(left, right, p))
+    unit = _unit(float(max(abs(left).max(), abs(right).max())), p)
+    return float((end - begin) @ _mean_power(left / unit, right / unit, p)), unit
 
 
 def _sorted(law: _Law) -> _Law:
@@ -154,41 +179,46 @@ def _mean_power(x: FloatArray, y: FloatArray, p: float) -> FloatArray:
     return np.asarray(large**p * np.where(near, np.abs(nodes) ** p @ (w / 2), far))
 
 
-def _sliced(a: _Law, b: _Law, p: float, directions: int, rng: RNG) -> float:
+def _sliced(a: _Law, b: _Law, p: float, directions: int, rng: RNG) -> tuple[float, float]:
     if not isinstance(rng, np.random.Generator):
         seed_of(rng)  # refuses what is no seed
     u = np.random.default_rng(rng).standard_normal((directions, a.points.shape[1]))
     u /= np.linalg.norm(u, axis=1, keepdims=True)
     if len(a.points) == len(b.points) and _equal(a) and _equal(b):
         left, right = (np.sort(law.points @ u.T, axis=0) for law in (a, b))
-        return float((np.abs(left - right) ** p).mean())
+        gaps = np.abs(left - right)
+        unit = _unit(float(gaps.max()), p)
+        return float(((gaps / unit) ** p).mean()), unit
     parts = [
         _on_a_line(_Law((a.points @ v)[:, None], a.weights), _Law((b.points @ v)[:, None], b.weights), p)
         for v in u
     ]
-    return float(np.mean(parts))
+    unit = max(unit for _, unit in parts)
+    return float(np.mean([total * (own / unit) ** p for total, own in parts])), unit
 
 
 def _equal(law: _Law) -> bool:
     return bool(np.ptp(law.weights) < 1e-14)
 
 
-def _transport(a: _Law, b: _Law, p: float) -> float:
+def _transport(a: _Law, b: _Law, p: float) -> tuple[float, float]:
     """min Σ π_ij |x_i − y_j|^p: by POT where it is installed, else as an assignment or linear programme."""
     n, m = len(a.points), len(b.points)
     if n * m > MOST_PAIRS:
         raise ValueError(
             f"method must be 'sliced' beyond {MOST_PAIRS:.0e} pairs of points, got 'exact' for {n} × {m}"
         )
-    cost = scipy.spatial.distance.cdist(a.points, b.points) ** p
+    lengths = scipy.spatial.distance.cdist(a.points, b.points)
+    unit = _unit(float(lengths.max()), p)
+    cost = (lengths / unit) ** p
     if n == m and _equal(a) and _equal(b):
         rows, columns = scipy.optimize.linear_sum_assignment(cost)
-        return float(cost[rows, columns].mean())
+        return float(cost[rows, columns].mean()), unit
     try:
         ot = importlib.import_module("ot")
     except ImportError:
-        return _programme(cost, a.weights, b.weights)
-    return float(ot.emd2(a.weights, b.weights, cost, numItermax=10_000_000))
+        return _programme(cost, a.weights, b.weights), unit
+    return float(ot.emd2(a.weights, b.weights, cost, numItermax=10_000_000)), unit
 
 
 def _programme(cost: FloatArray, a: FloatArray, b: FloatArray) -> float:
@@ -197,9 +227,11 @@ def _programme(cost: FloatArray, a: FloatArray, b: FloatArray) -> float:
     columns = scipy.sparse.kron(np.ones((1, n)), scipy.sparse.eye(m))
     # One of the equations follows from the others; without it rounding of the masses cannot contradict them.
     equations = scipy.sparse.vstack([rows, columns], format="csr")[:-1]
+    # The solver's tolerances are absolute, and from 1e20 on it takes costs for infinite.
+    unit = math.ldexp(1.0, math.frexp(float(cost.max()))[1])
     found = scipy.optimize.linprog(
-        cost.ravel(), A_eq=equations, b_eq=np.concatenate([a, b])[:-1], method="highs"
+        cost.ravel() / unit, A_eq=equations, b_eq=np.concatenate([a, b])[:-1], method="highs"
     )
     if not found.success:
         raise RuntimeError(f"the transport problem was not solved: {found.message}")
-    return float(found.fun)
+    return float(found.fun) * unit

@@ -114,7 +114,7 @@ def dissipation(
 
 
 def _flux_dissipation(reduced: ReducedModel, density: Density) -> float:
-    """Σ over faces of J (μ_i − μ_{i+1}) with the fluxes J of math.md §6 and μ = Ψ_λ + β⁻¹ log(M/|C|)."""
+    """Σ over faces of J (μ_i − μ_{i+1}) with the J of eq. (7.8), μ = Ψ_λ + β⁻¹ log(M/|C|): eq. (7.13)."""
     check_density(density, reduced)
     temperature, mass = reduced.temperature, density.mass
     free = dataclasses.replace(reduced, temperature=0.0)

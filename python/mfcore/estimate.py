@@ -10,6 +10,7 @@ from . import _check, _core
 from ._check import FloatArray
 from ._place import rows_of
 from ._rng import RNG, seed_of
+from .functions import require_finite
 from .model import Model
 
 
@@ -65,6 +66,10 @@ def estimate(
         chunk: Samples held in memory at a time; default about 2.5 MB of activations.
         threads: Threads to use; default `OMP_NUM_THREADS`, else the cores.
 
+    Raises:
+        ValueError: A mean or a standard error, whose square is formed, is not finite: entries beyond about
+            1e75, of bounded activations beyond 1e150.
+
     Returns:
         Means and standard errors. Ctrl-C returns those of the samples drawn so far; before the first chunk
         is done it raises KeyboardInterrupt.
@@ -100,6 +105,11 @@ def estimate(
     )
     if result["samples"] == 0:
         raise KeyboardInterrupt
+    for name in ("V", "U", "grad_V"):
+        if name in result:
+            require_finite(result[name], f"the mean of {name}", theta=rows)
+            if result["samples"] > 1:  # of a single one the error is not known
+                require_finite(result[f"{name}_error"], f"the standard error of {name}", theta=rows)
     return Estimate(
         V=result["V"],
         V_error=result["V_error"],

@@ -271,9 +271,14 @@ def _check_out(out: FloatArray | None, *shape: int) -> None:
         _check.output(out, "out", shape)
 
 
-def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: FloatArray) -> FloatArray:
+def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
+    """A ValueError that names the argument too large for `what`, if it is not finite."""
     if not np.isfinite(result).all():
         raise ValueError(_too_large(what, **inputs))
+
+
+def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: FloatArray) -> FloatArray:
+    require_finite(result, what, **inputs)
     if out is None:
         return result
     out[...] = result

@@ -99,6 +99,7 @@ class InitialLaw(ABC):
         Raises:
             ValueError: The law does not fit the network, or d is infinite.
         """
+        _check.instance(network, "network", Network, "an mf.Network")
         d, count = _dimension(d), _check.count(count, "count")
         _check.memory(16.0 * count * network.row(d), "count", count)
         self.check(network, d)
@@ -264,18 +265,22 @@ class Points(InitialLaw):
             raise ValueError(
                 f"theta must have rows [{network.layout}] of length {row} for d = {d}, got {columns}"
             )
+        if not network.sphere:
+            return
         w = network.blocks(int(d))["w"]
-        off = np.abs(np.linalg.norm(self.theta[:, w], axis=1) - 1.0)
+        with np.errstate(over="ignore"):  # infinity is refused as what it is: not 1
+            off = np.abs(np.linalg.norm(self.theta[:, w], axis=1) - 1.0)
         # What float32 keeps of a unit vector is taken for one; the rest is rescaled by nobody silently.
-        if network.sphere and off.max() > 1e-6:
+        if off.max() > 1e-6:
             i = int(off.argmax())
-            norm = np.linalg.norm(self.theta[i, w])
+            norm = np.linalg.norm(self.theta[i, w]) if np.isfinite(off[i]) else math.inf
             raise ValueError(
                 f"theta must have |w| = 1 on a network with sphere=True, got |w| = {norm:g} in row {i}"
             )
 
     def sample(self, network: Network, d: int, count: int, rng: Any = None) -> FloatArray:
         """A copy of the points; `count` must be their number."""
+        _check.instance(network, "network", Network, "an mf.Network")
         d, count = _dimension(d), _check.count(count, "count")
         self.check(network, d)
         if count != len(self.theta):

@@ -30,10 +30,12 @@ class JKO:
     quantile function: cells of fixed masses, the edges of which move. Masses are small at both ends, so that
     the error is of order count⁻². Coordinates of rate 0 are labels: each label has cells of its own.
 
-    A save point is at the step nearest to it. The error stated for the risk is 5/4 of the distance from a
-    run with steps 2τ and count/2, which takes about a quarter of the time. `Trajectory.observed` has
-    ``"free_energy"``, and `Trajectory.meta` the largest increase of F in a step: rounding, if positive at
-    all.
+    A save point is at the step nearest to it. `Trajectory.error` is how far the risk is from R(ρ_t) of the
+    limit itself (τ → 0, count → ∞) at the time recorded. It comes from a run with steps 2τ and count/2, which
+    takes about a quarter of the time. Features so dear that a step would take minutes, as in three
+    coordinates with the default nodes, are refused: ``model.reduce(nodes=12)`` has fewer.
+    `Trajectory.observed` has ``"free_energy"``, and `Trajectory.meta` the largest increase of F in a step:
+    rounding, if positive at all.
 
     Args:
         tau: τ, the step.

@@ -166,7 +166,7 @@ def _weighted(reduced: ReducedModel, atoms: FloatArray) -> tuple[FloatArray, Flo
 
 
 def _slid(place: Landscape, atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Atoms moved downhill, their weights optimal all the while: then ∂value/∂z_j = c_j ∇Ψ_λ(z_j)."""
+    """Atoms moved downhill, weights optimal all the while: then ∂value/∂z_j = c_j ∇Ψ_λ(z_j), eq. (9.6)."""
     reduced = place.reduced
     if not differentiable(reduced):
         return atoms, weights

@@ -1,7 +1,7 @@
 """Models in the few coordinates that symmetry leaves: features Φ_q(z) at data nodes q.
 
 Everything a solver needs is here: with weights p_q and targets y_q,
-f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − f_q)² + τ².
+f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − f_q)² + τ²: eqs. (2.1) to (2.4).
 `model.reduce()` makes a `ReducedModel` from a model; `ReducedModel(…)` makes one from any features.
 """
 
@@ -52,7 +52,8 @@ class ReducedModel:
         initial: The law ρ₀ of z: has ``sample(n, rng)``, shape (n, k), and ``quadrature(n)``, points and
             weights, such as `ReducedInit`. None if there is none in these coordinates.
         d: Dimension of the inputs, where it means something.
-        node_error: Measured error of V from summing over nodes, relative to the features; None if unknown.
+        node_error: Measured error of V from summing over nodes, and of U where more nodes show it, relative
+            to the features; None if unknown.
 
     Examples:
         One coordinate z and one node with target 1, Φ(z) = z²:
@@ -197,6 +198,12 @@ class ReducedModel:
 def reduce(model: Model, *, limit: bool = False, nodes: int | None = None) -> ReducedModel:
     """The model in the coordinates that its symmetry leaves; the same as ``model.reduce()``.
 
+    Sums over nodes are averages over the data to 1e-12 where features are smooth. In one radius kinks of a
+    piecewise linear σ are integrated exactly: V, U, Ψ, ∇Ψ and the risk are as accurate from d = 3 on, ∇Ψ to
+    1e-9 at d = 2 and to 1e-6 at d = 1. Beside directions V is as accurate, U and ∇Ψ lose 4e-4 (one dimension
+    across, r = 0.2) to 1e-6 (seven). Two radii of one size are as accurate from d = 38 on, and lose 1e-3 in
+    ∇Ψ where r₂ is far smaller than an r₁ of three dimensions.
+
     Args:
         model: With a law that has a symmetry, or with at most three parameters per neuron.
         limit: Use the features of the limit d → ∞ although d is finite; the initial law and the volume
@@ -240,7 +247,7 @@ class _Batched:
     def __call__(self, z: npt.ArrayLike) -> FloatArray:
         if self.function is None:
             raise ValueError("gradients must be given to differentiate a ReducedModel, got None")
-        points = np.asarray(z)
+        points = _check.array(z, "z", empty=True)
         if points.ndim == 1 and self.k == 1:
             points = points[:, None]
         points = _check.array(points, "z", shape=(None, self.k), empty=True)
@@ -254,7 +261,7 @@ class _Batched:
 
 
 def _names(given: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(given)
+    names = tuple(given) if isinstance(given, Sequence) else ()
     if isinstance(given, str) or not names or not all(isinstance(c, str) for c in names):
         raise TypeError(f"coordinates must be a sequence of names, got {given!r}")
     if len(set(names)) < len(names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,18 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _check, _files
+from . import _check
+from ._bar import Bar
 from ._check import FloatArray
+from ._checkpoint import Checkpoint, Found, Plan, vacant
+from ._limits import Limit
 from ._observe import standard_observables
 from ._rng import RNG, number_of, seed_of
-from ._run import Observers, Plan, Run
+from ._run import Observers, Run
 from ._rungs.rung import Method
 from .expectation import Expectation
 from .measure import Cloud, Density
 from .model import Model
 from .reduce import ReducedModel
-from .trajectory import Measure, Trajectory, from_plain, read_archive, unpack
+from .trajectory import Measure, Trajectory
 
+_LONGEST_NAME = 1000
 _RECORD_BYTES = 1000  # of a save point, with the standard observables
 
 
@@ -59,13 +64,21 @@ def solve(
         rng: None, int, SeedSequence or Generator. The same one starts every method with the same neurons.
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
         progress: Show a bar (needs tqdm).
-        checkpoint: File to keep the state of the run in, for `resume`. Removed at the end of a completed run.
-            If it cannot be written at the start, that is an error; later, only a warning.
-        max_seconds: Stop after this much wall-clock time.
+        checkpoint: File to keep the state of the run in, for `resume`: a new one, as one that is there may
+            be another run's. Written every 10 s (less often where that would take more than 5 % of the
+            time), and when the run is stopped; removed when it ends by itself. If it cannot be written at
+            the start, that is an error; later, only a warning.
+        max_seconds: Stop after this much wall-clock time, what comes before the first step included. A step
+            that is under way gets half a second more; then the run ends with the state before it.
 
     Returns:
-        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message. An
-        error in a function of yours is raised, after the state before it is in the checkpoint.
+        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message;
+        Ctrl-C again, while the checkpoint is written, is a KeyboardInterrupt. An error in a function of yours
+        is raised, after the state before it is in the checkpoint.
+
+    Raises:
+        TimeoutError: `max_seconds` passed before there was a state at t = 0, such as while features were
+            tabulated. (Ctrl-C in that phase is a KeyboardInterrupt.)
 
     Examples:
         >>> import mfcore as mf
@@ -81,18 +94,21 @@ def solve(
     _check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
     if isinstance(method, type) or not hasattr(method, "start"):
         raise TypeError(f"method must be a method such as mf.SGD(…), got {_check.shown(method)}")
-    plan = _plan(horizon, save_at, risk, keep)
+    plan = plan_of(horizon, save_at, risk, keep)
     _check_step(method, plan.horizon)
     observers, count, number = _observers(observe, model), _check.threads(threads), number_of(rng)
-    _check.boolean(progress, "progress")
+    limit, bar = _limit(max_seconds), Bar(_check.boolean(progress, "progress"), plan.horizon)
+    kept = None  # the checkpoint
     if checkpoint is not None:
-        _files.writable(checkpoint, "checkpoint")
-    rung = method.start(model, seed_of(number), count)
-    if plan.kept:
-        kept = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
-        _check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", kept)
-    run = Run(model, method, plan, observers, number, rung, count)
-    return run.go(checkpoint, max_seconds, progress)
+        given_up = vacant(checkpoint)
+        kept = Checkpoint(checkpoint, model, method, plan, number, observers, given_up)
+    with bar.until_the_run(), limit.for_preparation(bar.prepare):
+        rung = method.start(model, seed_of(number), count)
+        if plan.kept:
+            asked = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
+            _check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
+        run = Run(model, method, plan, observers, number, rung, count)
+    return run.go(kept, limit, bar)
 
 
 def resume(
@@ -101,14 +117,30 @@ def resume(
     model: Model | ReducedModel | None = None,
     method: Method | None = None,
     observe: Observers | None = None,
+    horizon: float | None = None,
+    save_at: int | npt.ArrayLike | None = None,
     threads: int | None = None,
     progress: bool = False,
     max_seconds: float | None = None,
+    allow_other_build: bool = False,
 ) -> Trajectory:
     """Continue a run from its checkpoint, to the same bits as if it had never been interrupted.
 
-    Model and method come from the checkpoint, unless they contain Python functions, which it cannot hold:
-    then pass them again, as well as `observe`. Other arguments are those of `solve`.
+    Args:
+        checkpoint: The file that `solve` was given.
+        model, method: Those of the run. They come from the checkpoint, unless they contain Python functions,
+            which it cannot hold: then pass them again. What can be compared must agree.
+        observe: The functions of the run, again.
+        horizon: A later end than the run was begun with: it goes on as one to this horizon would have.
+        save_at: With `horizon`, what to record after the old one: times, or how many as in `solve`.
+        threads, progress, max_seconds: As in `solve`.
+        allow_other_build: Go on with a checkpoint of another version of mfcore, another compiler or
+            instruction-set level. The result then has bits that neither build gives by itself; its
+            ``meta["builds"]`` names them.
+
+    Raises:
+        ValueError: The file is no checkpoint, damaged, or of another build; or arguments are not those of
+            the run, with the differences.
 
     Examples:
         >>> import mfcore as mf, tempfile
@@ -125,23 +157,26 @@ def resume(
         >>> part.status, run.status
         ('out of time', 'completed')
     """
-    arrays, info = read_archive(checkpoint, "plan", "checkpoint")
-    model = _stored(model, from_plain(info["model"], arrays), "model", (Model, ReducedModel), "an mf.Model")
-    method = _stored(method, from_plain(info["method"], arrays), "method", object, "a method")
+    _check.boolean(progress, "progress")
+    found = Found(checkpoint, _check.boolean(allow_other_build, "allow_other_build"))
+    model = found.value("model", model, (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
+    method = found.value("method", method, object, "a method")
     observers = _observers(observe, model)
-    missing = sorted(set(info["observers"]) - set(observers))
-    if missing:
-        raise ValueError(f"observe must have the functions of the run, got none for {', '.join(missing)}")
-    chosen = from_plain(info["plan"]["risk"], arrays)
-    plan = Plan(
-        info["plan"]["horizon"], arrays["plan/times"], frozenset(arrays["plan/kept"].tolist()), chosen
-    )
-    count, number = _check.threads(threads), info["seed"]
-    rung = method.start(model, seed_of(number), count)
-    rung.restore({name[6:]: a for name, a in arrays.items() if name.startswith("state/")})
-    run = Run(model, method, plan, observers, number, rung, count)
-    run.restore(unpack({n[4:]: a for n, a in arrays.items() if n.startswith("run/")}, info["run"]))
-    return run.go(checkpoint, max_seconds, _check.boolean(progress, "progress"))
+    if set(observers) != set(found.observers):
+        missing = sorted(set(found.observers) - set(observers))
+        what = f"none for {', '.join(missing)}" if missing else f"{', '.join(observers)} for a run without"
+        raise ValueError(f"observe must have the functions of the run, got {what}")
+    plan = _longer(found.plan, horizon, save_at)
+    _check_step(method, plan.horizon)
+    count, number = _check.threads(threads), found.seed
+    kept = Checkpoint(checkpoint, model, method, plan, number, observers, found.id)
+    limit, bar = _limit(max_seconds), Bar(_check.boolean(progress, "progress"), plan.horizon)
+    with bar.until_the_run(), limit.for_preparation(bar.prepare):
+        rung = method.start(model, seed_of(number), count)
+        rung.restore(found.state)
+        run = Run(model, method, plan, observers, number, rung, count)
+    run.restore(found.run)
+    return run.go(kept, limit, bar)
 
 
 def log_times(first: float, last: float, count: int) -> FloatArray:
@@ -161,7 +196,12 @@ def log_times(first: float, last: float, count: int) -> FloatArray:
     return times
 
 
-def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
+def _limit(max_seconds: float | None) -> Limit:
+    return Limit(math.inf if max_seconds is None else _check.number(max_seconds, "max_seconds", at_least=0))
+
+
+def plan_of(horizon: Any, save_at: Any = None, risk: Any = True, keep: Any = None) -> Plan:
+    """The plan that these arguments of `solve` mean."""
     end = _check.number(horizon, "horizon", above=0)
     if save_at is None:
         save_at = 51
@@ -191,6 +231,25 @@ def _plan(horizon: Any, save_at: Any, risk: Any, keep: Any) -> Plan:
     return Plan(end, times, kept, risk)
 
 
+def _longer(plan: Plan, horizon: Any, save_at: Any) -> Plan:
+    """The plan of a run that goes on to a later horizon, if one is asked for."""
+    if horizon is None:
+        if save_at is not None:
+            raise ValueError("save_at must come with a later horizon: the run has its save points")
+        return plan
+    end = _check.number(horizon, "horizon", above=plan.horizon)
+    if save_at is None or isinstance(save_at, int | np.integer):
+        later = plan.horizon + plan_of(end - plan.horizon, save_at).times[1:]
+        later[-1:] = end
+    else:
+        later = plan_of(end, save_at).times
+        if len(later) and later[0] <= plan.horizon:
+            raise ValueError(f"save_at must be > {plan.horizon:g}, the horizon so far, got {later[0]:g}")
+    every = len(plan.times) > 0 and plan.kept.issuperset(plan.times.tolist())  # keep="all"
+    kept = plan.kept.union(later.tolist()) if every else plan.kept
+    return Plan(end, np.concatenate([plan.times, later]), kept, plan.risk)
+
+
 def _bytes_of(measure: Measure) -> int:
     """What a measure that is kept takes."""
     if isinstance(measure, Cloud):
@@ -205,6 +264,10 @@ def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[
     for name, function in observe.items():
         if not isinstance(name, str) or not callable(function):
             raise TypeError(f"observe must map names to functions, got {name!r}: {_check.shown(function)}")
+        if not name.isprintable() or len(name) > _LONGEST_NAME:  # they name members of archives
+            raise ValueError(
+                f"observe must have printable names of at most {_LONGEST_NAME} characters, got {name[:80]!r}"
+            )
         if name in ("t", "risk", "error", *standard_observables(model)):
             raise ValueError(f"observe must not use names that mfcore records itself, got {name!r}")
     return dict(observe)
@@ -221,12 +284,3 @@ def _check_step(method: Method, horizon: float) -> None:
                 raise ValueError(
                     f"{name} must be at least horizon / 2^53 = {horizon / 2**53:g}, got {step:g}"
                 )
-
-
-def _stored(given: Any, value: Any, name: str, kind: type | tuple[type, ...], what: str) -> Any:
-    if given is not None:
-        value = given
-    elif isinstance(value, str):
-        raise ValueError(f"{name} must be passed again: the checkpoint could not hold {value}")
-    _check.instance(value, name, kind, what)
-    return value

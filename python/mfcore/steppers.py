@@ -2,6 +2,7 @@
 
 A stepper keeps nothing to itself: all its state is the caller's array and the counters it shows. When a step
 would leave the finite numbers it raises `FloatingPointError`, and the array holds the last finite state.
+Threads that share a stepper wait for each other, step by step; which comes first is not determined.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from ._check import FloatArray
 from ._grid_steppers import FiniteVolume1D, FiniteVolume2D
 from ._rng import RNG, seed_of
 from ._rungs.particles import message_of, rates_of, system_of
+from ._turn import Turn
 from .expectation import Expectation
+from .functions import require_finite
 from .model import Model
 from .network import Network
 
@@ -76,6 +79,7 @@ class SGD:
             "seed": seed_of(rng),
             "threads": _check.threads(threads),
         }
+        self._turn = Turn()
 
     def __repr__(self) -> str:
         n, row = self.theta.shape
@@ -100,9 +104,10 @@ class SGD:
         inputs, labels = self._samples(X, y)
         size = _check.number(h, "h", at_least=0)
         core = self.network._core
-        if not _core.sgd_step(core, self.theta, inputs, labels, size, self.steps, **self._options):
-            raise FloatingPointError(self._message())
-        self.steps += 1
+        with self._turn:
+            if not _core.sgd_step(core, self.theta, inputs, labels, size, self.steps, **self._options):
+                raise FloatingPointError(self._message())
+            self.steps += 1
 
     def run(self, X: npt.ArrayLike, y: npt.ArrayLike, h: npt.ArrayLike) -> None:
         """One step per row of X, one after the other: what a loop over `step` does, up to rounding.
@@ -115,7 +120,8 @@ class SGD:
             h: Step size ≥ 0, one number or shape (B,).
 
         Raises:
-            FloatingPointError: A prediction is not finite; `theta` and `steps` are those before that step.
+            FloatingPointError: A prediction, or what a step would leave, is not finite; `theta` and `steps`
+                are those before that step.
             KeyboardInterrupt: Ctrl-C; `theta` and `steps` are those reached.
 
         Examples:
@@ -135,10 +141,11 @@ class SGD:
         if (sizes < 0).any():
             raise ValueError(f"h must be >= 0, got {sizes.min()}")
         core = self.network._core
-        done, finite = _core.sgd_run(core, self.theta, inputs, labels, sizes, self.steps, **self._options)
-        self.steps += done
-        if not finite:
-            raise FloatingPointError(self._message())
+        with self._turn:
+            done, finite = _core.sgd_run(core, self.theta, inputs, labels, sizes, self.steps, **self._options)
+            self.steps += done
+            if not finite:
+                raise FloatingPointError(self._message())
         if done < len(inputs):
             raise KeyboardInterrupt
 
@@ -152,7 +159,10 @@ class SGD:
             array([3.])
         """
         inputs = _inputs(X, self._d)
-        return _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+        with self._turn:
+            value = _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+            require_finite(value, "f", theta=self.theta, X=inputs)
+        return value
 
     def _samples(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         inputs = _inputs(X, self._d)
@@ -161,8 +171,8 @@ class SGD:
 
     def _message(self) -> str:
         return (
-            f"the prediction was no longer finite at step {self.steps}; theta holds the state before it. "
-            "Try a smaller h"
+            f"the prediction or the update was no longer finite at step {self.steps}; theta holds the state "
+            "before it. Try a smaller h"
         )
 
 
@@ -210,6 +220,7 @@ class Flow:
             _check.instance(expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
         self.model, self.theta, self.t = model, _own(theta, model.network.row(0), model.row), 0.0
         self._system = system_of(model, len(theta), expectation, _check.threads(threads))
+        self._turn = Turn()
 
     def __repr__(self) -> str:
         n, row = self.theta.shape
@@ -218,13 +229,22 @@ class Flow:
     def velocity(self, out: FloatArray | None = None) -> FloatArray:
         """−rate·∇Ψ_λ at the present neurons, shape (N, D); `out` is an array of that shape to put it in.
 
+        Raises:
+            FloatingPointError: It is not finite; `out` is not written.
+
         Examples:
             >>> import numpy as np, mfcore as mf
             >>> model = mf.Model(mf.data.Linear([1.0, -1.0]), mf.Network(mf.activations.linear))
             >>> mf.steppers.Flow(model, np.zeros((1, 2))).velocity().tolist()
             [[1.0, -1.0]]
         """
-        velocity = self._system(self.theta)
+        with self._turn:
+            velocity = self._system(self.theta)
+            largest = np.abs(self.theta).max()
+        if not np.isfinite(velocity).all():
+            raise FloatingPointError(
+                f"theta must be of a size at which the velocity is finite, got entries up to {largest:g}"
+            )
         if out is None:
             return velocity
         _check.output(out, "out", velocity.shape)[...] = velocity
@@ -244,7 +264,8 @@ class Flow:
         """
         size = _check.number(h, "h", at_least=0)
         if size > 0:
-            self._go(_core.Flow.fixed(self._system, self.theta, "euler", size), size)
+            with self._turn:
+                self._go(_core.Flow.fixed(self._system, self.theta, "euler", size), size)
 
     def integrate(self, t: float, *, rtol: float = 1e-6, atol: float = 1e-9) -> None:
         """Follow the flow for a time t ≥ 0, with steps chosen by Dormand and Prince's 5(4) pair.
@@ -264,7 +285,8 @@ class Flow:
         duration = _check.number(t, "t", at_least=0)
         rtol, atol = (_check.number(v, n, above=0) for v, n in ((rtol, "rtol"), (atol, "atol")))
         if duration > 0:
-            self._go(_core.Flow.dopri5(self._system, self.theta, rtol=rtol, atol=atol), duration)
+            with self._turn:
+                self._go(_core.Flow.dopri5(self._system, self.theta, rtol=rtol, atol=atol), duration)
 
     def _go(self, flow: _core.Flow, t: float) -> None:
         end = flow.run(t, math.inf)

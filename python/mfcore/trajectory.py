@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from . import _files
+from ._archive import read_archive, reading, write_archive
 from ._check import FloatArray
 from ._registry import from_config, to_config
 from .measure import Cloud, Density
@@ -40,8 +37,9 @@ class Trajectory:
         kept: Save point, as it was asked for, to measure.
         status: ``"completed"``, ``"stationary"``, ``"diverged"``, ``"interrupted"`` or ``"out of time"``.
         message: One sentence on how the run ended.
-        meta: Model, method, seed (given as `rng` it repeats the run), version, ISA, threads, timings, and
-            what the method adds.
+        meta: Model, method, seed (given as `rng` it repeats the run), version, ISA, threads, timings, the
+            builds of mfcore that it comes from (several, if it was resumed with another), and what the method
+            adds.
 
     Examples:
         >>> import mfcore as mf
@@ -101,7 +99,10 @@ class Trajectory:
 
 
 def load(path: str | os.PathLike[str]) -> Trajectory:
-    """Read a trajectory that `Trajectory.save` wrote.
+    """Read a trajectory that `Trajectory.save` wrote. Nothing in the file is executed.
+
+    Raises:
+        ValueError: The file is another one, or damaged; the message says where.
 
     Examples:
         >>> import mfcore as mf, tempfile
@@ -117,7 +118,8 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
         True
     """
     arrays, info = read_archive(path, "status")
-    return unpack(arrays, info)
+    with reading(path, "path"):
+        return unpack(arrays, info)
 
 
 def pack(run: Trajectory) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -189,45 +191,6 @@ def _with_arrays(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
             return arrays[value[_ARRAY]]
         return {key: _with_arrays(entry, arrays) for key, entry in value.items()}
     return [_with_arrays(entry, arrays) for entry in value] if isinstance(value, list) else value
-
-
-def write_archive(
-    path: str | os.PathLike[str],
-    arrays: Mapping[str, np.ndarray],
-    info: Mapping[str, Any],
-    name: str = "path",
-) -> None:
-    """Write arrays and a JSON description to one .npz file that appears whole or not at all."""
-    content: dict[str, Any] = {"info": np.array(json.dumps(info)), **arrays}
-    _files.replace(path, lambda file: np.savez(file, **content), name)
-
-
-# The entry of its description by which a file is known: what it is, what writes it and what reads it.
-_KINDS = {
-    "status": ("trajectory", "Trajectory.save", "mf.load"),
-    "plan": ("checkpoint", "solve(checkpoint=…)", "mf.resume"),
-    "ladder": ("ladder", "Ladder.save", "Ladder.load"),
-    "runs": ("record of an experiment", "mfcore reproduce", "numpy.load"),
-}
-
-
-def read_archive(
-    path: str | os.PathLike[str], kind: str, name: str = "path"
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read what `write_archive` wrote, if its description has the entry `kind`."""
-    try:
-        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = dict(file)
-        info = dict(json.loads(str(arrays.pop("info"))))
-    except (ValueError, KeyError, EOFError, TypeError, AttributeError, BadZipFile):
-        # Not an archive, a damaged one, or somebody else's.
-        raise ValueError(f"{name} must be a file written by mfcore, got {str(path)!r}") from None
-    if kind not in info:
-        hints = [f", a {what}: {reader} reads it" for key, (what, _, reader) in _KINDS.items() if key in info]
-        raise ValueError(
-            f"{name} must be a file written by {_KINDS[kind][1]}, got {str(path)!r}{''.join(hints)}"
-        )
-    return arrays, info
 
 
 def _pack_measure(arrays: dict[str, np.ndarray], name: str, measure: Measure) -> None:

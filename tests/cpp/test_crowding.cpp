@@ -4,6 +4,7 @@
 #include "base/crowding.hpp"
 
 using mfcore::Crowding;
+using mfcore::Lateness;
 
 namespace {
 
@@ -56,4 +57,22 @@ TEST_CASE("a machine that becomes quiet is noticed, and one that becomes busy ag
     CHECK(alone(crowding, 0.6, 10) == 0);
     CHECK(piece(crowding, 50) == 2);
     CHECK(alone(crowding, 0.6, 10) == 4);  // and waits are short again
+}
+
+TEST_CASE("after waiting for members without a core a thread goes on alone for ten times as long") {
+    Lateness lateness;
+    const Lateness::Clock::time_point now{std::chrono::hours(1)};
+    const auto alone_after = [&](std::chrono::milliseconds later) { return lateness.alone_at(now + later); };
+    lateness.waited(0.01, 0.0001, 0, now);  // no longer than waking takes
+    CHECK_FALSE(alone_after(std::chrono::milliseconds(0)));
+    lateness.waited(0.01, 0.09, 0.1, now);  // the other one had more work, and was at it all the time
+    CHECK_FALSE(alone_after(std::chrono::milliseconds(0)));
+    lateness.waited(0.01, 0.03, 0.005, now);  // it had less, and was nevertheless last
+    CHECK(alone_after(std::chrono::milliseconds(299)));
+    CHECK_FALSE(alone_after(std::chrono::milliseconds(301)));
+    lateness.waited(0.01, 0.03, 0.02, now);              // of the 30 ms it used 10
+    CHECK(alone_after(std::chrono::milliseconds(399)));  // the second time in a row: twice as long
+    CHECK_FALSE(alone_after(std::chrono::milliseconds(401)));
+    lateness.waited(0.01, 0.03, 0.02, now + std::chrono::hours(1));  // by then the team had paid for it
+    CHECK_FALSE(alone_after(std::chrono::hours(1) + std::chrono::milliseconds(201)));
 }

@@ -63,7 +63,7 @@ TEST_CASE("what is not finite comes out as NaN, and quickly") {
             pair_matrix(network, {other, 1, 2}, network, {theta, 1, 2}, {&U, 1, 1});
             CHECK(std::isnan(U));
         }
-        const double m = 0, steep = 1e300;
+        const double m = 0, steep = 1e300;  // its square is none
         double T = 0;
         smooth({Kind::tanh, 0, 0, {}, {}, {}}, 1, &m, &steep, &T, nullptr, nullptr);
         CHECK(std::isnan(T));

@@ -3,8 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -37,6 +40,37 @@ TEST_CASE("one of the errors thrown inside a parallel loop reaches the caller") 
     const auto fail = [](Index block, Index, Index) { throw std::runtime_error(std::to_string(block)); };
     for (const int threads : {1, 4}) CHECK_THROWS_AS(for_blocks(50, 1, threads, fail), std::runtime_error);
     CHECK(visits(50, 1, 4) == std::vector<int>(50, 1));  // and the next loop works
+}
+
+TEST_CASE("a stop that somebody wants ends a loop on any number of threads, and only within its scope") {
+    for (const int threads : {1, 4}) {
+        Index asked = 0;
+        std::atomic<Index> done{0};
+        const auto slow = [&](Index, Index, Index) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            ++done;
+        };
+        {
+            const mfcore::StopScope scope([&] { return ++asked == 2; });  // asked every 50 ms
+            CHECK_THROWS_AS(for_blocks(100'000, 1, threads, slow), mfcore::Interrupted);
+            CHECK(asked == 2);
+            const mfcore::StopScope none{mfcore::StopPredicate{}};
+            CHECK(visits(50, 1, threads) == std::vector<int>(50, 1));
+        }
+        CHECK(done < 100'000);
+        CHECK(visits(50, 1, threads) == std::vector<int>(50, 1));
+    }
+}
+
+TEST_CASE("the members of a team see within their blocks that the first one was told to stop") {
+    const mfcore::StopScope scope([] { return true; });
+    const auto endless = [](Index, Index, Index) {
+        while (true) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            mfcore::check_stop();
+        }
+    };
+    CHECK_THROWS_AS(for_blocks(4, 1, 4, endless), mfcore::Interrupted);
 }
 
 TEST_CASE("small work is not shared") {

@@ -137,7 +137,7 @@ def test_atoms_follow_what_scipy_integrates(name):
     ("method", "step"), [("dopri5", None), ("rk4", 0.02), ("bdf", None), ("lsoda", None)]
 )
 def test_decay_shrinks_and_a_constant_force_translates(method, step):
-    """Exact solution 1 of math.md section 6."""
+    """Eq. (10.12)."""
     rho = mf.Cloud(np.random.default_rng(0).normal(size=(9, 1)))
     options = {"start": rho, "method": method, "step": step}
     decaying = line(0.0, slope=0.0, ridge=0.7)
@@ -150,7 +150,7 @@ def test_decay_shrinks_and_a_constant_force_translates(method, step):
 
 
 def test_linear_networks_follow_the_exact_solution():
-    """Exact solution 5 of math.md section 6, in the coordinates (s, r)."""
+    """Eqs. (10.10), (10.11), in the coordinates (s, r)."""
     d, c, ridge, t = 50, 1.7, 0.3, 0.8
     w = np.arange(d) / 40
     law, size = mf.data.Linear(w, cov=c, noise=0.2), float(np.linalg.norm(w))

@@ -41,7 +41,7 @@ def assert_mean(values, want):
 
 @pytest.mark.parametrize("method", ["euler", "heun"])
 def test_flat_coordinates_have_the_law_of_the_discrete_ornstein_uhlenbeck_process(method):
-    """Exact solution 2 of math.md section 6, in its discrete form."""
+    """The mean and variance of eq. (10.14)."""
     h, steps, ridge, T, rate = 0.1, 15, 0.7, 0.3, 2.0
     reduced = free(("x", "y"), rates=(1.0, rate), decays=(True, True), ridge=ridge, temperature=T)
     start = mf.Cloud(np.tile([[1.5, -1.0]], (COUNT, 1)))

@@ -181,7 +181,7 @@ def test_wide_networks_of_full_dimension_agree():
     assert limit.error.max() < 1e-6
     psi = mf.psi(model.reduce(), limit.kept[0.5].points, limit.kept[0.5])
     w = limit.kept[0.5].weights
-    # Independent neurons have risks of standard deviation 2 sd(psi) / sqrt(N) (math.md section 8), which the
+    # Independent neurons have risks of standard deviation 2 sd(psi) / sqrt(N) (eq. (10.2)), which the
     # flow contracts from then on; 5 of them and a bias of O(1/N): odds 1e-6.
     sd = 2 * math.sqrt(w @ (psi - w @ psi) ** 2 / N)
     for seed in (0, 1):

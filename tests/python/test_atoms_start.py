@@ -76,7 +76,7 @@ def test_halving_and_uniting_panels_keep_polynomials():
 
 
 def test_gauss_nodes_carried_along_converge_spectrally():
-    """math.md section 6: R to 1e-9 with 16 to 32 nodes while the flow map is smooth."""
+    """R to 1e-9 with 16 nodes while the flow map is smooth (docs/mathematics.md, section 8)."""
     for d in (40, 320):
         reduced = isotropic(d).reduce()
         risks = [

@@ -236,6 +236,52 @@ def test_a_checkpoint_is_resumed_when_asked_and_never_lost_by_accident(folder, c
     assert "none is named" in run(capsys, "run", "small.toml", "--resume", "--out", "x.npz")[2]
 
 
+def test_a_checkpoint_is_resumed_only_as_the_run_that_the_file_describes(folder, capsys):
+    part = ["run", "small.toml", "--set", "checkpoint=part.npz"]
+    assert run(capsys, *part, "--set", "max_seconds=0")[0] == 0
+    before = Path("part.npz").read_bytes()
+    for change, difference in (
+        ("method.step=0.005", "method.step: "),
+        ("model.ridge=0.5", "model.ridge: 0.0 there, 0.5 given"),
+        ("horizon=2.0", "horizon: "),
+        ("save_at=[0.0]", "save_at: "),
+        ('keep="all"', "keep: "),
+        ("risk=false", "risk: True there, False given"),
+        ("rng=1", "rng: "),
+    ):
+        code, _, err = run(capsys, *part, "--set", change, "--resume", "--out", "new.npz")
+        assert (code, Path("part.npz").read_bytes()) == (2, before)
+        assert "small.toml must be what the checkpoint 'part.npz' was begun with; " in err
+        assert difference in err
+    assert run(capsys, *part, "--set", "threads=1", "--resume", "--out", "new.npz")[0] == 0
+
+
+def test_force_takes_the_place_of_a_checkpoint_and_of_no_other_file(folder, capsys):
+    part = ["run", "small.toml", "--set", "checkpoint=part.npz", "--force"]
+    assert run(capsys, *part, "--set", "max_seconds=0")[0] == 0
+    before = Path("part.npz").read_bytes()
+    assert run(capsys, *part, "--set", "horizon=-1.0")[0] == 2
+    assert Path("part.npz").read_bytes() == before  # a run that never began takes nobody's place
+    assert run(capsys, *part)[0] == 0
+    assert not Path("part.npz").exists()
+    Path("part.npz").write_text("thesis")
+    code, _, err = run(capsys, *part)
+    assert (code, Path("part.npz").read_text()) == (2, "thesis")
+    assert "which is there and no checkpoint of mfcore" in err
+
+
+def test_a_checkpoint_stays_until_the_result_is_saved(folder, capsys, monkeypatch):
+    part = ["run", "small.toml", "--set", "checkpoint=part.npz"]
+    with monkeypatch.context() as context:
+        context.setattr(mf.Trajectory, "save", lambda *_: sys.exit(9))  # as if it were killed
+        with pytest.raises(SystemExit):
+            run(capsys, *part)
+    assert not Path("small.npz").exists()
+    assert run(capsys, *part, "--resume")[0] == 0
+    assert same(mf.load("small.npz"), mf.solve(**mf.load_config("small.toml")))
+    assert not Path("part.npz").exists()
+
+
 def test_show_prints_how_a_run_ended_and_ten_of_its_save_points(folder, capsys):
     arguments = ["--set", "save_at=101", "--set", "method.replicas=3", "--set", "keep=[0.0, 1.0]"]
     run(capsys, "run", "small.toml", *arguments)

@@ -126,4 +126,4 @@ def test_movements_state_an_error_after_their_first_step():
     made = np.abs(run.risk - true.risk)
     assert made[0] > 0.05
     assert (made <= run.error).all()
-    assert (run.error < 3 * made).all()
+    assert (run.error < 6 * made).all()  # 2.5 times the difference to steps of 2τ is stated

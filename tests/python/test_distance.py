@@ -216,3 +216,37 @@ def test_relative_entropy_of_gaussians_and_of_laws_that_miss_mass():
 def test_bad_input_is_named(error, act, message):
     with pytest.raises(error, match=message):
         act()
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-200, 1e-150, 1e120, 1e200, 1.5e308])
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.5])
+def test_distances_of_any_size_scale_with_the_points(size, p):
+    # Subnormal numbers have few digits: 1e-320 has 11 bits.
+    near = {"rel": 1e-3 if size < 1e-300 else 1e-12}
+    assert mf.distance([0.0, size], [size / 4], p) == pytest.approx(
+        mf.distance([0.0, 1.0], [0.25], p) * size, **near
+    )
+    plane = np.array([[0.0, 0.5], [1.0, 0.25], [0.5, 0.0]])
+    for method in ("exact", "sliced"):
+        one = mf.distance(plane, plane[:2] / 2, p, method=method)
+        assert mf.distance(size / 2 * plane, size / 4 * plane[:2], p, method=method) == pytest.approx(
+            one * (size / 2), **near
+        )
+
+
+@pytest.mark.parametrize("p", [100.0, 1e4, 1e200])
+def test_large_powers_tend_to_the_largest_distance(p):
+    # W_p = 3·2^(-1/p) for gaps 3 and less: half of the mass moves by 3, the rest by 1.
+    assert mf.distance([0.0, 10.0], [3.0, 11.0], p) == pytest.approx(3 * 2 ** (-1 / p), rel=1e-12)
+
+
+def test_a_distance_beyond_all_numbers_is_refused():
+    with pytest.raises(ValueError, match="b must be at a distance"):
+        mf.distance([1.7e308], [-1.7e308])
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-5, 1e12])
+def test_the_transport_of_unequal_masses_is_as_exact_at_any_size(size):
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(7, 2)), rng.normal(size=(5, 2))
+    assert mf.distance(size * a, size * b) == pytest.approx(size * mf.distance(a, b), rel=1e-7)

@@ -54,7 +54,7 @@ def test_the_entropy_of_a_density_of_radii_is_that_of_the_law_in_full_dimension(
 
 
 def gaussian_energy(mean, variance, ridge, temperature):
-    """F of N(mean, variance I) in R³ under LINEAR with the linear activation (math.md §6, solution 5)."""
+    """F of N(mean, variance I) in R³ under LINEAR with the linear activation: eq. (10.11)."""
     risk = np.square(mean - LINEAR.w).sum() + 0.3**2
     entropy = -1.5 * math.log(2 * math.pi * math.e * variance)
     return risk / 2 + ridge / 2 * (np.square(mean).sum() + 3 * variance) + temperature * entropy
@@ -135,7 +135,7 @@ def test_a_radius_at_the_wall_rests_only_if_it_would_go_through_it():
 
 
 def flux_falls(model, edges, mass):
-    """−dF/dt of the scheme of math.md §6 for cells of one coordinate, face by face."""
+    """−dF/dt of the scheme of eq. (7.8) for cells of one coordinate, face by face."""
     z, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
     e = model.volume[0] + 1
     volume = (edges[1:] ** e - edges[:-1] ** e) / e

@@ -185,7 +185,7 @@ def test_only_the_noise_is_left_at_the_teacher():
 
 
 def test_a_linear_network_has_the_risk_of_its_mean():
-    # math.md section 6, solution 5: R = (w̄ - w*)ᵀ Σ (w̄ - w*) + τ²
+    # Eq. (10.11): R = (w̄ - w*)ᵀ Σ (w̄ - w*) + τ²
     network = Network(activations.linear)
     rng = np.random.default_rng(3)
     target, points = rng.normal(size=(1, 3)), rng.normal(size=(8, 3))

@@ -6,7 +6,7 @@ import os
 import mfcore as mf
 import numpy as np
 import pytest
-from mfcore.trajectory import read_archive, write_archive
+from mfcore._archive import read_archive, write_archive
 
 METHOD = mf.SGD(neurons=20, step=0.01)
 MODEL = mf.Model(
@@ -73,6 +73,7 @@ def test_a_checkpoint_says_how_its_run_ended(tmp_path):
             mf.solve(MODEL, METHOD, **options, **change)
         stored = read_archive(tmp_path / "run", "plan")[1]["run"]
         assert (stored["status"], stored["message"]) == (status, message)
+        (tmp_path / "run").unlink()
 
 
 def test_a_linked_checkpoint_is_kept_where_the_link_leads(tmp_path):
@@ -133,3 +134,15 @@ def test_a_file_of_another_kind_is_named_with_what_reads_it(tmp_path):
         mf.load(tmp_path / "ladder")
     with pytest.raises(ValueError, match=r"checkpoint must be .*, got '.*', a trajectory: mf.load reads it"):
         mf.resume(tmp_path / "run")
+
+
+def test_names_that_no_file_can_have_are_refused():
+    run = mf.solve(MODEL, METHOD, horizon=0.1, save_at=2, rng=0)
+    for use in (
+        run.save, mf.load, mf.load_config, lambda path: mf.save_config(MODEL, path),
+        lambda path: mf.solve(MODEL, METHOD, horizon=0.1, checkpoint=path), mf.resume,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"must be a file name without null characters, got 'a\\x00b'"):
+            use("a\0b")
+        with pytest.raises(TypeError, match="must be a file name, got 3"):
+            use(3)

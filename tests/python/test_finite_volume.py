@@ -51,7 +51,7 @@ def euler(potential, mass, axes, dt, muscl):
 
 
 def reference(potential, mass, axes, dt, scheme):
-    """One step, straight from math.md section 6."""
+    """One step, straight from eqs. (7.1) to (7.4)."""
     first = euler(potential, mass, axes, dt, scheme == "muscl")
     if scheme == "upwind":
         return first

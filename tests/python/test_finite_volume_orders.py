@@ -1,4 +1,4 @@
-"""Finite volumes against exact solutions (math.md section 6), with orders, and where mass gathers."""
+"""Finite volumes against exact solutions (eqs. (10.9) to (10.12)), with orders, and where mass gathers."""
 
 import math
 

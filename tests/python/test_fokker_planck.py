@@ -12,7 +12,7 @@ def bernoulli(x):
 
 
 def generator(edges, rate, log_volume, temperature, psi):
-    """The matrix L of dM/dt = −L M along one line of cells, entry by entry as math.md §6 has it."""
+    """The matrix L of dM/dt = −L M along one line of cells, entry by entry from the fluxes of eq. (7.8)."""
     width, center = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
     L = np.zeros((len(width), len(width)))
     for i in range(len(width) - 1):

@@ -1,4 +1,4 @@
-"""Noisy densities in time: exact solutions 2, 3 and 5 of math.md §6, and what is promised for every step."""
+"""Noisy densities in time: exact solutions (eqs. (10.9) to (10.13)), and what is promised for every step."""
 
 import math
 
@@ -169,7 +169,7 @@ def test_quadratic_interaction_has_its_exact_mean_and_variance(kappa):
 
 
 def test_linear_networks_follow_their_exact_means_covariances_and_free_energy():
-    """math.md §6, solution 5, in two coordinates that Σ couples."""
+    """Eqs. (10.10), (10.11), in two coordinates that Σ couples."""
     slopes = np.array([[1.0, 0.5], [0.0, 1.0]])
     ridge, temperature, t, target = 0.5, 0.3, 0.8, 1.0
     sigma = slopes.T @ slopes / 2  # Σ p_q x_q x_qᵀ

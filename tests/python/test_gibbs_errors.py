@@ -59,8 +59,7 @@ def by_brute_force(model, law, kinks):
 
 
 def test_errors_contain_the_truth_for_98_of_100_models_at_random():
-    # Seeds from 5000 on: constants were chosen on seeds below 1300. Of 2000 … 2099 one was wrong, by
-    # rounding.
+    # Seeds from 5000 on: constants were chosen on seeds below 1300. Of 2000 … 2099 one was wrong (rounding).
     # At 1 % other seeds would fail this test 9 times in 100; these are fixed.
     contained, errors = 0, []
     for seed in range(5000, 5050):

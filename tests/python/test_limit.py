@@ -1,4 +1,4 @@
-"""Exact solutions 1–5 of math.md §6 on every solver that can do them: what tests of single ones leave out.
+"""Exact solutions (eqs. (10.9) to (10.13)) on every solver that has them, beyond tests of single ones.
 
 All of them are linear networks: Φ_q(z) = ⟨x_q, z⟩, so that Ψ_λ = ⟨Σ(m − w*), z⟩ + λ|z|²/2 with m the mean of
 ρ_t, Σ = E xxᵀ: then m' = −Σ(m − w*) − λm, Cov' = −2λCov + 2/β. Translation is Σ(m − w*) = −c with Σ → 0,

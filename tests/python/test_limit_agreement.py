@@ -70,7 +70,7 @@ def test_densities_atoms_and_movements_agree_within_the_errors_they_state(name):
 
 
 def allowance(model, run, neurons):
-    """Five deviations 2 sd_ρ(Ψ)/√N of R_N (math.md §8), and its offset (∫U(θ,θ) − ∫∫U)/N, along a run.
+    """Five deviations 2 sd_ρ(Ψ)/√N of R_N (eq. (10.2)), and its offset (∫U(θ,θ) − ∫∫U)/N, along a run.
 
     Fluctuations of the start are carried along by a flow that contracts the risk; the largest allowance up
     to a time is what holds there. Odds of a false alarm: 6e-7 for each model.
@@ -172,7 +172,8 @@ def test_errors_stated_for_atoms_and_movements_are_those_made_or_larger(name):
             assert (run.error > made / 3 - 1e-9).all(), (method, run.error / made)
             continue
         assert (run.error > made - 1e-9).all(), (method, run.error / made)
-        assert run.error.sum() < 2 * made.sum()
+        # Of first order the error is the difference to steps of 2τ; 2.5 times that is stated.
+        assert run.error.sum() < 4 * made.sum()
 
 
 def test_a_run_that_forgets_its_point_start_remembers_the_error():
@@ -198,8 +199,9 @@ def test_stationary_densities_are_the_gibbs_law(d, temperature):
     same = mf.Density(edges, law.measure.mass)
     assert np.abs(run.final.mass - same.mass).sum() < 1e-5
     assert mf.kl(run.final, same) < 1e-9
-    assert run.risk[-1] == pytest.approx(law.risk, abs=1e-6)
-    assert run.observed["free_energy"][-1] == pytest.approx(law.free_energy, abs=1e-8)
+    # law.risk and law.free_energy are those of the continuum; the density's are those of its cells.
+    assert run.risk[-1] == pytest.approx(mf.risk(reduced, same), abs=1e-6)
+    assert run.observed["free_energy"][-1] == pytest.approx(mf.free_energy(reduced, same), abs=1e-8)
     # Nothing is below the law on its own fine grid but for what cells make: their error is stated.
     best = mf.gibbs(model)
     assert run.risk[-1] == pytest.approx(best.risk, abs=run.error[-1] + 1e-6)

@@ -62,3 +62,14 @@ def test_particles_of_any_measure_and_model_are_drawn():
         plots.particles(cloud)
     with pytest.raises(ValueError, match="coordinates must be one of 'u', 'v', got 'w'"):
         plots.particles(cloud, reduced, coordinates=("u", "w"))
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1), (3, 2), (3, 4)])
+def test_neurons_of_another_network_are_refused_by_their_shape(shape):
+    model = mf.Model(
+        mf.data.Dataset([[0.0], [1.0]], [0.0, 1.0]),
+        mf.Network(mf.activations.tanh, output="trained", bias="trained"),
+        mf.init.Gaussian(0.5),
+    )
+    with pytest.raises(ValueError, match=r"^measure must have rows of 3 parameters, got the shape \(3,"):
+        mf.plots.particles(np.zeros(shape), model)

@@ -150,3 +150,14 @@ def test_shapes_that_do_not_fit_are_refused():
         _core.solve_lower(a, a)
     with pytest.raises(ValueError, match="a must be finite"):
         _core.svd(np.full((20, 20), np.nan))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 40), (40, 1)])
+def test_one_row_or_column_is_its_length_and_its_direction(shape):
+    a = np.random.default_rng(3).normal(size=shape)
+    left, sizes, right = _core.svd(a)
+    assert sizes == pytest.approx([np.linalg.norm(a)], rel=1e-15)
+    np.testing.assert_allclose(left * sizes @ right, a, rtol=0, atol=1e-15)
+    basis, coefficients, error = _core.compress(a, 1e-12)
+    np.testing.assert_allclose(basis @ coefficients, a, rtol=0, atol=1e-15)
+    assert error < 1e-15

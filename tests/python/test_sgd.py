@@ -226,7 +226,7 @@ def linear_model(w, noise=0.0, ridge=0.0):
 
 
 def test_finite_step_second_moment_is_exact():
-    # math.md 6.6: linear activation, Sigma = I: E|e'|² = (1 - 2h + h²(d + 2)) E|e|² + h² tau² d.
+    # Eq. (10.16): linear activation, Sigma = I: E|e'|² = (1 - 2h + h²(d + 2)) E|e|² + h² tau² d.
     d, h, steps, tau = 5, 0.05, 20, 0.5
     w = np.linspace(1, 2, d)
     model = linear_model(w, noise=tau)

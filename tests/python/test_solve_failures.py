@@ -112,13 +112,13 @@ def test_a_checkpoint_that_cannot_be_written_at_the_start_is_an_error(tmp_path):
 def test_a_disk_that_fills_up_is_one_warning_and_no_loss(tmp_path, monkeypatch):
     written = []
 
-    def write(path, arrays, info, name):
+    def write(path, *_):
         written.append(path)
         if len(written) > 1:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mfcore._run.write_archive", write)
-    monkeypatch.setattr("mfcore._run._CHECKPOINT_SECONDS", 1e-3)
+    monkeypatch.setattr("mfcore._checkpoint.write_archive", write)
+    monkeypatch.setattr("mfcore._checkpoint.SECONDS", 1e-3)
     method = mf.SGD(neurons=200, step=1e-9)
     options = {"horizon": 1.0, "save_at": [0.0], "rng": 0, "max_seconds": 0.5, "checkpoint": tmp_path / "run"}
     with pytest.warns(RuntimeWarning, match=r"could not be written: .*No space left") as caught:

@@ -1,5 +1,5 @@
 #pragma once
-// Low rank of a table of features (design.md section 4): values ~ basis * coefficients.
+// Low rank of a table of features (eq. (2.6)): values ~ basis * coefficients.
 #include <vector>
 
 #include "mfcore/views.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// The heart (math.md section 1): with nodes x_q, weights p_q and targets y_q everything is sums over nodes,
+// The heart (eqs. (2.1) to (2.4)): with nodes x_q, weights p_q, targets y_q everything is sums over nodes,
 //   f_q = int sigma*(x_q; .) d rho,     Psi(theta) = sum_q p_q (f_q - y_q) sigma*(x_q; theta),
 // so a potential costs O(N Q), never O(N^2). Nodes come from a Sampler: those of a finite law, or fresh
 // samples.

@@ -9,10 +9,12 @@
 namespace mfcore {
 
 /// Gaussian smoothing T(m, R) = E sigma(m + R G), G ~ N(0, 1), R >= 0, and its derivatives; null outputs are
-/// skipped. Closed forms, except for tanh, sigmoid and softplus: trapezoid rule in G, absolute error about
-/// 1e-14 (times |m| + R for softplus), with about 60 + 60 R points (half of that for the last two); NaN where
-/// that would be more than four million (R of about 5e4). At R = 0: sigma(m), its slope (the mean of both
-/// sides at a knot) and the limit of d/dR as R -> 0+.
+/// skipped. Closed forms, except for tanh, sigmoid and softplus: a trapezoid rule in G up to R = 16, with
+/// about 60
+/// + 60 R points (half of that for the last two), and a mean of 27 closed forms beyond, at one cost for every
+/// R; absolute error about 1e-14 (times |m| + R for softplus). Of smooth kinds NaN where R > 1e153, whose
+/// square is no number. At R = 0: sigma(m), its slope (the mean of both sides at a knot) and the limit of
+/// d/dR as R -> 0+.
 void smooth(const Activation& sigma, Index n, const double* m, const double* R, double* T, double* T_m,
             double* T_R);
 
@@ -32,8 +34,9 @@ bool has_exact_pairs(const Activation& first, const Activation& second);
 /// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. By Mehler's series where |<w, w'>| is below about 0.8
 /// |w| |w'|, in closed form beyond: absolute error a few 1e-15 times the sizes of the two neurons (sigma,
 /// sigma' and |w| sigma'' in mean square; slopes for kinks). Nearly parallel pairs of tanh, sigmoid, softplus
-/// have none: error below 1e-10 (softplus: times these sizes) by a two-dimensional quadrature each, which
-/// grows with the product of the two |w| (NaN where both exceed about 250 for tanh, 500 for the others).
+/// have none: a two-dimensional quadrature each where both |w| <= 16, error below 1e-12 (softplus: times
+/// these sizes), and a mean of closed forms beyond, 1e-14 times E sigma^2. Finite and as accurate up to |w| =
+/// 1e150.
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
                  int threads = 0);
 

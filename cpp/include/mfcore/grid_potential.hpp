@@ -1,5 +1,5 @@
 #pragma once
-// The potential of masses in the cells of a tensor grid, from compressed features (design.md section 4).
+// The potential of masses in the cells of a tensor grid, from compressed features (eq. (2.7)).
 //
 // The nodes q are summed away beforehand: with sqrt(p_q) Phi_q(cell) = sum_k b_k(cell) O_kq, the rows of O
 // orthonormal, v = O sqrt(p) y and m_k = sum_cells b_k mass,

@@ -1,5 +1,5 @@
 #pragma once
-// Quadrature rules of mass 1 for the laws that reductions average over (math.md section 2).
+// Quadrature rules of mass 1 for the laws that reductions average over (eq. (3.14)).
 #include <vector>
 
 #include "mfcore/views.hpp"
@@ -23,13 +23,13 @@ Rule gauss_legendre(Index n);
 /// chi_d by Gauss-Legendre panels of ten nodes on [max(0, sqrt(d) - 8), sqrt(d) + 8]: for small d, where
 /// features of kinked activations are not smooth enough in s for gauss_chi.
 Rule panels_chi(double d, Index panels);
-/// chi_d for features of any activation: the cheaper of the two above that gives 1e-12, from d = 8 on. Below,
-/// kinked activations are limited to 1e-9 (d = 5), 1e-8 (d = 3), 1e-5 (d = 2), 1e-3 (d = 1) by their
-/// features.
+/// chi_d for features of any activation: the cheaper of the two above that gives 1e-12 in V and U, from d = 8
+/// on; with kinks, in gradients too from d = 22 on. Below, fixed nodes are limited by kinks, to 1e-9 (d = 5),
+/// 1e-8 (d = 3), 1e-5 (d = 2), 1e-3 (d = 1): see chi_panels.hpp.
 Rule chi_rule(double d);
 /// The direction u of gauss_gegenbauer for analytic features: equally spaced angles, u = sin(angle), at a
-/// given spacing in standard deviations 1/sqrt(d); for d = inf the trapezoidal rule for N(0, 1). Covers 9.5
-/// of them.
+/// given spacing in standard deviations 1/sqrt(d) (eq. (3.15)); for d = inf the trapezoidal rule for N(0, 1).
+/// Covers 9.5 of them.
 Rule angle_rule(double d, double spacing);
 
 }  // namespace mfcore

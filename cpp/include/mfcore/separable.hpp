@@ -1,5 +1,6 @@
 #pragma once
-// Features as products of functions of one coordinate each, on a box (Tucker form): with p_q the weights,
+// Features as products of functions of one coordinate each, on a box (Tucker form, eqs. (2.8) to (2.10)):
+// with p_q the weights,
 //   sqrt(p_q) Phi_q(z) = sum_k b_k(z) C_kq,   b_k(z) = sum_ab.. L[ab.., k] A1_a(z_1) A2_b(z_2) ..,
 // where C has orthonormal rows. Then the nodes q disappear from the dynamics: with the moments
 // m_ab.. = int A1_a A2_b .. d rho and v = C (sqrt(p) y) the residual is e = L^T m - v,

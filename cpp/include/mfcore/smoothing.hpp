@@ -1,6 +1,6 @@
 #pragma once
 // S_d(m, R) = E sigma(m + R u), u the first coordinate of a uniform point of S^{d-1}; for d = inf u ~ N(0, 1)
-// and S is T(m, R). Closed form for piecewise-linear sigma, quadrature in u otherwise (math.md section 1).
+// and S is T(m, R). Closed form for piecewise-linear sigma, quadrature in u otherwise (eqs. (3.1), (3.5)).
 #include <vector>
 
 #include "mfcore/activation.hpp"
@@ -24,6 +24,8 @@ public:
 
     /// Smooth sigma: nodes in u that average functions of m + R u as smooth as sigma.
     const Rule& rule(double R) const;
+    /// Tails of the direction; for piecewise-linear sigma only.
+    const DirectionTable& tails() const { return table_.front(); }
     /// About how many activations (tails for piecewise-linear sigma) a point costs that spreads over this
     /// many standard deviations.
     Index cost(double spread) const;

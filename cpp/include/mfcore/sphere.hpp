@@ -1,7 +1,7 @@
 #pragma once
 // The direction law: u is the first coordinate of a uniform point of S^{d-1}, or, for d = inf, u ~ N(0, 1).
-// With its tail A and tail moment B every average of a piecewise-linear function over u is closed (math.md
-// section 1).
+// With its tail A and tail moment B (eqs. (3.3), (3.4)) every average of a piecewise-linear function over u
+// is closed (eq. (3.5)).
 #include <vector>
 
 #include "mfcore/views.hpp"

@@ -2,6 +2,11 @@
 // Whether a team of threads is worth it just now. Members that meet every microsecond must run at the same
 // time: on a machine busy with other work they wait for the scheduler instead, a thousand times longer than
 // they work.
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <limits>
 
 namespace mfcore {
@@ -38,6 +43,84 @@ private:
 
     int alone_for_ = 0, pause_ = kShortest;
     double alone_ = std::numeric_limits<double>::infinity();  // seconds of one thread
+};
+
+/// Whether the parallel loops of a calling thread are worth it just now: how long it waits at their ends for
+/// members that have nothing left to do but to be given a core. For ten times as long as it has lost in such
+/// a loop, and longer if it soon happens again, it does the next ones alone: waiting takes a tenth of its
+/// time at most. For loops whose results do not depend on the number of threads.
+class Lateness {
+public:
+    using Clock = std::chrono::steady_clock;
+    using Seconds = std::chrono::duration<double>;
+
+    /// That of the calling thread.
+    static Lateness& mine() {
+        static constinit thread_local Lateness own;
+        return own;
+    }
+
+    bool alone() const { return until_ > Clock::time_point{} && alone_at(Clock::now()); }
+    bool alone_at(Clock::time_point now) const { return now < until_; }
+
+    /// A loop ended now, in which the calling thread worked for `own` and then waited for so many seconds,
+    /// and the busiest of the others needed a core for `others`.
+    void waited(double own, double waiting, double others, Clock::time_point now = Clock::now()) {
+        const double lost = waiting - std::max(0.0, others - own);
+        if (!(lost > kStart)) return;
+        // Again so soon that the team has not paid for it: ever longer.
+        factor_ = now - until_ < rest_ ? std::min(2 * factor_, kLongest) : kShortest;
+        rest_ = std::chrono::duration_cast<Clock::duration>(Seconds(factor_ * lost));
+        until_ = now + rest_;
+    }
+
+    class Helper;
+
+    /// One parallel loop, watched by its calling thread.
+    class Region {
+    public:
+        void own_work_done() { done_ = Clock::now(); }
+        void end() {
+            const Clock::time_point now = Clock::now();
+            mine().waited(Seconds(done_ - begin_).count(), Seconds(now - done_).count(), others_.load(), now);
+        }
+
+    private:
+        friend class Helper;
+        Clock::time_point begin_ = Clock::now(), done_ = begin_;
+        std::atomic<double> others_{0};
+    };
+
+    /// Tells a region how long the thread that it lives on had a core.
+    class Helper {
+    public:
+        explicit Helper(Region& region) : region_(region), begin_(processor_seconds()) {}
+        ~Helper() {
+            const double took = processor_seconds() - begin_;
+            double most = region_.others_.load();
+            while (took > most && !region_.others_.compare_exchange_weak(most, took)) {
+            }
+        }
+        Helper(const Helper&) = delete;
+        Helper& operator=(const Helper&) = delete;
+
+    private:
+        static double processor_seconds() {
+            timespec t{};
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+            return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+        }
+        Region& region_;
+        double begin_;
+    };
+
+private:
+    static constexpr double kStart = 2e-4;                   // seconds that waking the others may take
+    static constexpr double kShortest = 10, kLongest = 160;  // times what was lost
+
+    double factor_ = kShortest;
+    Clock::duration rest_{};
+    Clock::time_point until_{};  // alone
 };
 
 }  // namespace mfcore

@@ -14,7 +14,8 @@ namespace mfcore {
 template <class T, int R>
 class NeuronTiles {
 public:
-    static constexpr Index kWidth = R * simd::kLanes<T>;
+    static constexpr Index kWidth = R * simd::kLanes<T>,
+                           kPacked = 1024;  // neurons between looks at the clock
 
     NeuronTiles(const Network& network, ConstMat theta)
         : count_(theta.rows),
@@ -24,6 +25,7 @@ public:
           a_(tiles_ * kWidth),
           b_(network.has_b() ? tiles_ * kWidth : 0) {
         for (Index i = 0; i < count_; ++i) {
+            if (i % kPacked == 0) check_stop();
             const double* row = theta.row(i);
             a_[i] = network.has_a() ? row[0] : 1.0;
             if (network.has_b()) b_[i] = row[network.b_at()];

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
+#include <optional>
 
+#include "base/crowding.hpp"
 #include "mfcore/run.hpp"
 #include "mfcore/views.hpp"
 
@@ -14,7 +17,7 @@
 
 namespace mfcore {
 
-/// Run body() on the calling thread and keep its first exception for later: none may leave a parallel region.
+/// Run body() and keep its first exception for later: none may leave a parallel region.
 class ErrorKeeper {
 public:
     template <class Body>
@@ -23,54 +26,25 @@ public:
         try {
             body();
         } catch (...) {
-            if (!failed_.exchange(true)) error_ = std::current_exception();
+            const std::lock_guard lock(mutex_);
+            if (!error_) error_ = std::current_exception();
+            failed_.store(true, std::memory_order_release);
         }
     }
-    bool failed() const { return failed_.load(std::memory_order_relaxed); }
+    const std::atomic<bool>& failed() const { return failed_; }
     void rethrow() const {
         if (error_) std::rethrow_exception(error_);
     }
 
 private:
     std::atomic<bool> failed_{false};
+    std::mutex mutex_;
     std::exception_ptr error_;
 };
 
-/// Call body(block, begin, end) for every block of `block_size` items of [0, n), the last one possibly
-/// shorter. Blocks are handed out as threads become free: body must write only what belongs to its block.
-template <class Body>
-void for_blocks(Index n, Index block_size, int threads, Body&& body) {
-    const Index blocks = (n + block_size - 1) / block_size;
-    const int team = static_cast<int>(std::min<Index>(resolve_threads(threads), blocks));
-    if (team <= 1) {
-        for (Index b = 0; b < blocks; ++b) body(b, b * block_size, std::min(n, (b + 1) * block_size));
-        return;
-    }
-    ErrorKeeper keeper;
-#pragma omp parallel for schedule(static) num_threads(team)
-    for (Index b = 0; b < blocks; ++b) {
-        keeper.guard([&] { body(b, b * block_size, std::min(n, (b + 1) * block_size)); });
-    }
-    keeper.rethrow();
-}
-
-/// Call body(task) for tasks 0 .. n-1 of unequal cost, handed out in order as threads become free.
-template <class Body>
-void for_tasks(Index n, int threads, Body&& body) {
-    const int team = static_cast<int>(std::min<Index>(resolve_threads(threads), n));
-    if (team <= 1) {
-        for (Index k = 0; k < n; ++k) body(k);
-        return;
-    }
-    ErrorKeeper keeper;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team)
-    for (Index k = 0; k < n; ++k) keeper.guard([&] { body(k); });
-    keeper.rethrow();
-}
-
 /// Run body(rank, size) on a team of up to `wanted` threads in one parallel region, `size` being how many
-/// there are: for loops that meet at barriers of their own (base/barrier.hpp). body must not throw: the
-/// others would wait for ever.
+/// there are, 0 the rank of the calling one: for loops that meet at barriers of their own (base/barrier.hpp).
+/// body must not throw: the others would wait for ever.
 template <class Body>
 void run_team(int wanted, Body&& body) {
     if (wanted <= 1) {
@@ -83,6 +57,68 @@ void run_team(int wanted, Body&& body) {
 #else
     body(0, 1);
 #endif
+}
+
+/// run_team for members that take work until none is left and meet nobody before the end. On a machine busy
+/// with other work the calling thread would spend its time waiting there for those that are not given a core:
+/// it goes on alone for a while then (base/crowding.hpp).
+template <class Body>
+void run_helpers(int wanted, Body&& body) {
+    if (wanted <= 1 || Lateness::mine().alone()) {
+        body(0, 1);
+        return;
+    }
+    Lateness::Region region;
+    run_team(wanted, [&](int rank, int size) {
+        if (rank == 0) {
+            body(rank, size);
+            region.own_work_done();
+        } else {
+            const Lateness::Helper busy(region);
+            body(rank, size);
+        }
+    });
+    region.end();
+}
+
+/// Call body(rank, task) for tasks 0 .. n-1, handed out in order as the members of a team become free; two
+/// tasks of one rank are never done at the same time. Between tasks the calling thread asks whether to stop.
+template <class Body>
+void hand_out(Index n, int threads, Body&& body) {
+    const int team = static_cast<int>(std::min<Index>(resolve_threads(threads), n));
+    if (team <= 1) {
+        for (Index k = 0; k < n; ++k) {
+            check_stop();
+            body(0, k);
+        }
+        return;
+    }
+    ErrorKeeper keeper;
+    std::atomic<Index> next{0};
+    run_helpers(team, [&](int rank, int) {
+        std::optional<StopScope> told;  // the others see that the first one was
+        if (rank > 0) told.emplace(keeper.failed());
+        for (Index k = next++; k < n && !keeper.failed(); k = next++)
+            keeper.guard([&] {
+                check_stop();
+                body(rank, k);
+            });
+    });
+    keeper.rethrow();
+}
+
+/// Call body(task) for tasks 0 .. n-1 of unequal cost, handed out in order as threads become free.
+template <class Body>
+void for_tasks(Index n, int threads, Body&& body) {
+    hand_out(n, threads, [&](int, Index k) { body(k); });
+}
+
+/// Call body(block, begin, end) for every block of `block_size` items of [0, n), the last one possibly
+/// shorter. Blocks are handed out as threads become free: body must write only what belongs to its block.
+template <class Body>
+void for_blocks(Index n, Index block_size, int threads, Body&& body) {
+    for_tasks((n + block_size - 1) / block_size, threads,
+              [&](Index b) { body(b, b * block_size, std::min(n, (b + 1) * block_size)); });
 }
 
 /// Nanoseconds of work that are worth waking a thread for: waking a sleeping one takes up to 50 microseconds.

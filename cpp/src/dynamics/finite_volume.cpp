@@ -6,6 +6,7 @@
 
 #include "base/parallel.hpp"
 #include "dynamics/finite_volume_cells.hpp"
+#include "dynamics/flow_vectors.hpp"
 #include "mfcore/errors.hpp"
 
 namespace mfcore {
@@ -87,7 +88,6 @@ public:
           side_(scheme_),
           m_(scheme_.potential().rank()),
           next_m_(m_.size()),
-          side_m_(m_.size()),
           t_(params.t),
           shown_(params.t),
           h_(params.first) {
@@ -98,15 +98,22 @@ public:
 
     End run(double t, const StopPredicate& wants_stop) override {
         require(t >= shown_, "t", "must not be before the present time", t);
-        if (h_ == 0) first_step();
         StopPoll stop(wants_stop);
+        if (h_ == 0 && flow::unless_interrupted([&] { return first_step(); }) != End::reached) {
+            h_ = 0;  // to be found from the beginning
+            return End::stopped;
+        }
         while (t_ + h_ <= t) {
-            const End end = advance();
+            const End end = flow::unless_interrupted([&] { return advance(); });
             if (end == End::reached && (t_ + h_ > t || !stop())) continue;
             shown_ = std::max(shown_, t_);
             return end == End::reached ? End::stopped : end;
         }
-        if (t > t_ && !step_aside(t)) return End::diverged;
+        const End end = t > t_ ? flow::unless_interrupted([&] { return step_aside(t); }) : End::reached;
+        if (end != End::reached) {
+            shown_ = std::max(shown_, t_);
+            return end;
+        }
         shown_ = t;
         return End::reached;
     }
@@ -144,10 +151,12 @@ public:
 
 private:
     /// Between two steps, a step of its own from the last one: the sequence does not know where one looks.
-    /// False: to numbers that are not finite.
-    bool step_aside(double t) {
-        scheme_.step(mass_, m_.data(), t - t_, side_, side_m_.data());
-        return finite(side_m_);
+    /// Where it is not reached, what was there stays.
+    End step_aside(double t) {
+        scheme_.step(mass_, m_.data(), t - t_, next_, next_m_.data());
+        if (!finite(next_m_)) return End::diverged;
+        std::swap(side_, next_);
+        return End::reached;
     }
 
     static bool finite(const std::vector<double>& m) {  // the sum checks all numbers
@@ -159,7 +168,7 @@ private:
         return params_.step > 0 ? std::min(stable, params_.step) : stable;
     }
 
-    void first_step() {
+    End first_step() {
         const auto report = scheme_.step(mass_, m_.data(), 0.0, next_, next_m_.data());
         ++counts_.evaluations;
         h_ = bound(report.outflow);
@@ -167,9 +176,10 @@ private:
         // What is seen before the first step ends is a part of it: it must be good before it is taken.
         while (shorter(scheme_.step(mass_, m_.data(), h_, next_, next_m_.data()))) {
         }
+        return End::reached;
     }
 
-    /// How far the potential changes by itself in the step just tried, as a rate times the step:
+    /// How far the potential changes by itself in the step just tried, as a rate times the step (eq. (7.6)):
     /// (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the first is
     /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2. At rest
     /// both are rounding, and say nothing about the step.
@@ -233,7 +243,7 @@ private:
     FiniteVolume scheme_;
     FiniteVolumeParams params_;
     FiniteVolume::Field mass_, next_, side_;  // the last one at shown_, if that is between two steps
-    std::vector<double> m_, next_m_, side_m_;
+    std::vector<double> m_, next_m_;
     double t_, shown_, h_;
 };
 

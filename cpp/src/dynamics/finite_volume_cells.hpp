@@ -43,7 +43,8 @@ struct Leaving {
 
 /// Velocities at the faces are -coupling (Psi_{i+1} - Psi_i) (rates and distances are in the couplings, 0 at
 /// walls); only those that point out of the cell take its mass, the density being that of the cell (upwind)
-/// or, for MUSCL, its linear reconstruction at the face with van Leer's slope 2 ab / (a + b).
+/// or, for MUSCL, its linear reconstruction at the face with van Leer's slope 2 ab / (a + b): eqs. (7.1) to
+/// (7.3).
 template <bool Muscl>
 inline Leaving leave(const Three& psi, const Three& mass, const Three& inverse, Packet before, Packet after) {
     const Packet zero = {};

@@ -106,13 +106,11 @@ FiniteVolume::Report FiniteVolume::plane(const Stage& s, double* next_m) {
     for_blocks(all, kRows, threads_, [&](Index, Index begin, Index end) {
         potential_.psi_rows(begin, end - begin, psi_.data() + front_ + begin * stride);
     });
-    run_team(threads_, [&](int rank, int size) {
-        for (Index block = rank; block < blocks; block += size) {
-            Sums sums;
-            rows<Muscl>(s, block * kRows, extent(block), &transfers_[rank * scratch], sums);
-            sums_[2 * block] = largest(sums.worst);
-            sums_[2 * block + 1] = simd::sum<double>(sums.descent);
-        }
+    hand_out(blocks, threads_, [&](int rank, Index block) {
+        Sums sums;
+        rows<Muscl>(s, block * kRows, extent(block), &transfers_[rank * scratch], sums);
+        sums_[2 * block] = largest(sums.worst);
+        sums_[2 * block + 1] = simd::sum<double>(sums.descent);
     });
     potential_.end_moments(next_m);
     Report report;

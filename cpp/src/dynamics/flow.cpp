@@ -34,13 +34,8 @@ public:
         require(target >= counts_.steps, "t", "must not be before the present time", t);
         StopPoll stop(wants_stop);
         while (counts_.steps < target) {
-            if (!known_ && !velocity(y_, 0)) return End::interrupted;
-            known_ = true;
-            if (params_.tolerance > 0 && gradient_size(system_, slopes_[0]) < params_.tolerance)
-                return End::stationary;
-            if (!propose()) return End::interrupted;
-            if (!all_finite(next_)) return End::diverged;
-            if (!accept()) return End::interrupted;
+            const End end = flow::unless_interrupted([&] { return advance(); });
+            if (end != End::reached) return end;
             if (counts_.steps < target && stop()) return End::stopped;
         }
         return End::reached;
@@ -67,13 +62,25 @@ public:
     }
 
 private:
+    /// One step. Anything but `reached` leaves the state as it was.
+    End advance() {
+        if (!known_ && !velocity(y_, 0)) return End::interrupted;
+        known_ = true;
+        if (params_.tolerance > 0 && gradient_size(system_, slopes_[0]) < params_.tolerance)
+            return End::stationary;
+        if (!propose()) return End::interrupted;
+        if (!all_finite(next_)) return End::diverged;
+        return accept() ? End::reached : End::interrupted;
+    }
+
     bool velocity(const Vector& y, int slope) {
         if (!system_.velocity(y.data(), slopes_[slope].data())) return false;
         ++counts_.evaluations;
         return true;
     }
 
-    /// next_ = what the scheme makes of y_, whose velocity is slope 0. False: interrupted.
+    /// next_ = what the scheme makes of y_, whose velocity is slope 0: eqs. (6.9) to (6.11). False:
+    /// interrupted.
     bool propose() {
         const double h = params_.step;
         const auto& k = slopes_;

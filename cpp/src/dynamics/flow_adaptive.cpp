@@ -1,5 +1,6 @@
 // The embedded Runge-Kutta pair 5(4) of Dormand and Prince (1980), with the step control and the continuous
-// extension of Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6.
+// extension of Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, sections II.4 to II.6: eq.
+// (6.12).
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -60,7 +61,7 @@ public:
         require(t >= shown_, "t", "must not be before the present time", t);
         StopPoll stop(wants_stop);
         while (t_ < t) {
-            const End end = advance();
+            const End end = flow::unless_interrupted([&] { return advance(); });
             if (end == End::reached && (t_ >= t || !stop())) continue;
             shown_ = std::max(shown_, t_);
             return end == End::reached ? End::stopped : end;
@@ -141,8 +142,9 @@ private:
     }
 
     bool velocity(const Vector& y, int slope) {
+        if (!system_.velocity(y.data(), slopes_[slope].data())) return false;
         ++counts_.evaluations;
-        return system_.velocity(y.data(), slopes_[slope].data());
+        return true;
     }
 
     double tolerance(std::size_t i, double other) const {

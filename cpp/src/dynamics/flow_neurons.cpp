@@ -1,4 +1,4 @@
-// The velocity of neurons in their own field.
+// The velocity of neurons in their own field (eqs. (1.7), (6.8)).
 #include <cmath>
 
 #include "base/neurons.hpp"

@@ -8,6 +8,16 @@
 
 namespace mfcore::flow {
 
+/// What `body` returns, or `stopped` if that was wanted in its midst: it leaves the state as it was then.
+template <class Body>
+End unless_interrupted(Body&& body) {
+    try {
+        return body();
+    } catch (const Interrupted&) {
+        return End::stopped;
+    }
+}
+
 using Vector = std::vector<double>;
 
 inline bool all_finite(const Vector& y) {
@@ -49,7 +59,8 @@ inline double gradient_size(const System& system, const Vector& velocity) {
     return std::sqrt(total / static_cast<double>(std::max<Index>(moving, 1)));
 }
 
-/// |2 int grad . error d rho|, what an error of the state changes the risk by; error(k) of entry k.
+/// |2 int grad . error d rho|, what an error of the state changes the risk by (eq. (6.13)); error(k) of entry
+/// k.
 template <class Error>
 double risk_change(const System& system, const Vector& velocity, Error&& error) {
     const auto columns = static_cast<Index>(system.speed.size());

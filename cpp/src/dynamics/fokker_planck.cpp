@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "dynamics/labels.hpp"
+#include "dynamics/flow_vectors.hpp"
+#include "dynamics/label_masses.hpp"
 #include "dynamics/noisy_steps.hpp"
 #include "mfcore/errors.hpp"
 
@@ -54,7 +55,7 @@ public:
         StopPoll stop(wants_stop);
         while (control_.t < t) {
             if (!ahead_known_) {
-                const End end = advance();
+                const End end = flow::unless_interrupted([&] { return advance(); });
                 if (end != End::reached) {
                     shown_ = std::max(shown_, control_.t);
                     return end;
@@ -69,9 +70,10 @@ public:
             if (params_.wall > 0 && mass_at_walls() > params_.wall) return End::wall;
             if (control_.t < t && stop()) return End::stopped;
         }
-        shown_ = t;
-        if (shown_ > control_.t) step_aside();
-        return End::reached;
+        const End end =
+            t > control_.t ? flow::unless_interrupted([&] { return step_aside(t); }) : End::reached;
+        shown_ = end == End::reached ? t : std::max(shown_, control_.t);
+        return end;
     }
 
     Index size() const override { return grid_.rows() * grid_.cols(); }
@@ -113,7 +115,7 @@ public:
         grid_.spread(state.vectors.data(), now_.mass.data());
         labels_.restore(state.vectors.data() + size());
         steps_.evaluate(now_);
-        if (shown_ > c.t) step_aside();
+        if (shown_ > c.t) step_aside(shown_);
     }
 
 private:
@@ -215,13 +217,15 @@ private:
         return 0.1 * std::sqrt(params_.rtol) / (rate > 0 ? rate : 1);
     }
 
-    /// The state at shown_, by a step of its own from the last one of the main sequence. It is shorter than
-    /// the one that follows there, and so at least as accurate.
-    void step_aside() {
+    /// The state to be shown at t, by a step of its own from the last one of the main sequence. It is shorter
+    /// than the one that follows there, and so at least as accurate.
+    End step_aside(double t) {
         const Index before = steps_.evaluations;
-        const double h = shown_ - control_.t;
-        if (!settle(h, control_.implicit, side_)) attempt(h, false, false, side_);
+        const double h = t - control_.t;
+        if (!settle(h, control_.implicit, rival_)) attempt(h, false, false, rival_);
         steps_.evaluations = before;
+        std::swap(side_, rival_);
+        return End::reached;
     }
 
     /// A step whose size is not in question. False: there is no fixed point.
@@ -280,7 +284,7 @@ private:
     FokkerPlanckParams params_;
     mutable NoisySteps steps_;  // its scratch
     const GridPotential& grid_;
-    Labels labels_;
+    LabelMasses labels_;
     std::vector<Index> watched_;  // cells at the walls
     // The main sequence is at now_; ahead_ follows, if known, and side_ is between them, at shown_.
     State now_, ahead_, rival_, side_;

@@ -54,7 +54,7 @@ private:
 
 /// From one step and two of half its size the masses of second order, up to a common factor: 2 half - full
 /// where this is not less than half, and half^2/full, which is the same to this order and positive, elsewhere
-/// (tails, which a full step makes much too heavy). Sums: |half - full|, and the new masses.
+/// (tails, which a full step makes much too heavy): eq. (7.15). Sums: |half - full|, and the new masses.
 inline BlockSums::Sums extrapolate(BlockSums& sums, const double* full, const double* half, double* out) {
     return sums([&](Index i) {
         using simd::load;
@@ -66,7 +66,7 @@ inline BlockSums::Sums extrapolate(BlockSums& sums, const double* full, const do
 }
 
 /// log_density = log(mass / volume), with masses of 0 taken for the smallest ones. Sums: mass * log_density,
-/// its size, and mass * decay.
+/// its size, and mass * decay (eq. (7.12)).
 inline BlockSums::Sums entropy(BlockSums& sums, const double* mass, const double* log_volume,
                                const double* decay, double* log_density) {
     return sums([&](Index i) {

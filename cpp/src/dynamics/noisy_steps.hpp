@@ -1,6 +1,6 @@
 #pragma once
-// Implicit Euler steps of masses in their own potential, lagged or not, alone and in the pairs that error
-// estimates and extrapolation take.
+// Implicit Euler steps of masses in their own potential, lagged or not (eqs. (7.10), (7.14)), alone and in
+// the pairs that error estimates and extrapolation take.
 #include <vector>
 
 #include "dynamics/anderson.hpp"

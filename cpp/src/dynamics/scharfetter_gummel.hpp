@@ -1,5 +1,5 @@
 #pragma once
-// Diffusion in a given potential by Scharfetter-Gummel fluxes and implicit Euler (math.md section 6):
+// Diffusion in a given potential by Scharfetter-Gummel fluxes and implicit Euler (eqs. (7.8) to (7.11)):
 // positive and conservative for every time step, with the discrete Gibbs law M_i ~ |C_i| exp(-beta Psi_i)
 // exactly stationary.
 #include <vector>

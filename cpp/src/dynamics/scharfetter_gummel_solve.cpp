@@ -30,7 +30,7 @@ struct Transfer {
 };
 
 /// B(delta) and B(-delta), B(x) = x / (e^x - 1). The smaller one has full relative accuracy, so that their
-/// ratio is e^-delta to rounding; the larger one is the smaller plus |delta|.
+/// ratio is e^-delta to rounding; the larger one is the smaller plus |delta|: eq. (7.8).
 MFCORE_INLINE Transfer bernoulli(Lane delta) {
     const Lane size = simd::abs<double>(delta);
     const Lane safe = simd::select<double>(size < 1e-200, simd::fill(1e-200), size);  // 0/0 otherwise
@@ -43,7 +43,7 @@ MFCORE_INLINE Transfer bernoulli(Lane delta) {
 // accuracy and is positive for every dt. With out and back the rates of a cell to and from its next one,
 //   d = 1 + s + dt out,  y_next += dt out y / d,  s_next = dt back (1 + s) / d;  x = (y + dt back x_next) /
 //   d.
-// The two halves are independent chains of operations, which hides part of their latency.
+// by eq. (7.11). The two halves are independent chains of operations, which hides part of their latency.
 
 /// Solve for n cells in place: y[n] (any number of lanes each), given the rates of its faces.
 template <class V, class Rates>

@@ -63,11 +63,15 @@ public:
         const Index segment =
             std::max<Index>(1, std::min<Index>(4096, (1 << 19) / std::max<Index>(d_, 1)) / rows_of(1));
         StopPoll stop(wants_stop);
-        while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop()) {
-            const Index blocks = crowding_.learning() ? std::min(segment, kLearn) : segment;
-            advance_blocks(std::min(blocks, (target - anchor_) / steps_), threads);
+        try {
+            while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop()) {
+                const Index blocks = crowding_.learning() ? std::min(segment, kLearn) : segment;
+                advance_blocks(std::min(blocks, (target - anchor_) / steps_), threads);
+            }
+            if (diverged_at_ < 0 && anchor_ + steps_ > target && step_ < target)
+                advance_inside(target, threads);
+        } catch (const Interrupted&) {  // in the midst of a block, which is as if it had not begun
         }
-        if (diverged_at_ < 0 && anchor_ + steps_ > target && step_ < target) advance_inside(target, threads);
         return step_;
     }
 
@@ -125,7 +129,13 @@ private:
         backup_ = state_;
         const int team = direct_ ? 1 : crowding_.team(team_size(threads));
         const auto begin = std::chrono::steady_clock::now();
-        const Index done = advance(state_, blocks, steps_, team);
+        Index done = 0;
+        try {
+            done = advance(state_, blocks, steps_, team);
+        } catch (...) {
+            state_ = *backup_;
+            throw;
+        }
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
         crowding_.took(team, seconds.count() / static_cast<double>(std::max<Index>(done, 1)));
         held_ = 0;
@@ -161,15 +171,16 @@ private:
         Index bad = -1, done = 0;
         std::atomic<Index> last{blocks - 1};
         const auto begin = std::chrono::steady_clock::now();
-        ErrorKeeper keeper;
+        ErrorKeeper starting;
         run_team(team, [&](int rank, int size) {
             std::optional<sgd::Worker<T, R>> worker;  // all that it needs is allocated here
-            keeper.guard([&] { worker.emplace(network_, params_, seed_, state, shared, rank, size); });
+            starting.guard([&] { worker.emplace(network_, params_, seed_, state, shared, rank, size); });
             shared.exchange.meet(rank, size);
-            if (keeper.failed()) return;
+            if (starting.failed()) return;
             for (Index b = 0; b < blocks; ++b) {
                 // Seen by all of them after this block, in which they meet.
-                if (rank == 0 && size > 1 && gives_up(begin, b)) last.store(b, std::memory_order_relaxed);
+                if (rank == 0 && (shared.idle() || (size > 1 && gives_up(begin, b))))
+                    last.store(b, std::memory_order_relaxed);
                 const sgd::Block<T> block{{x_.data() + rows_of(b) * d_, rows_of(1), d_},
                                           y_.data() + rows_of(b),
                                           h_.data() + b * steps_,
@@ -181,7 +192,8 @@ private:
                 if (at >= 0 || b >= last.load(std::memory_order_relaxed)) break;
             }
         });
-        keeper.rethrow();
+        starting.rethrow();
+        shared.keeper.rethrow();
         diverged_at_ = bad;
         return done;
     }
@@ -229,6 +241,7 @@ void run_together(const std::vector<Sgd*>& runs, Index target, int threads, cons
     const auto step = [](const Sgd* one, const Sgd* other) { return one->step() < other->step(); };
     const auto diverged = [](const Sgd* run) { return run->diverged_at() >= 0; };
     StopPoll stop(wants_stop);
+    const StopScope whole_slices{StopPredicate{}};  // else replicas would be left at different steps
     const Index block = runs.front()->block_steps();
     Index at = (*std::min_element(runs.begin(), runs.end(), step))->step(), slice = block;
     while (at < target && !stop() && std::none_of(runs.begin(), runs.end(), diverged)) {

@@ -1,5 +1,5 @@
 #pragma once
-// One block of SGD steps (math.md section 7), done by a team of threads that each own some tiles of neurons.
+// One block of SGD steps (eqs. (6.2) to (6.4)), done by a team of threads that each own tiles of neurons.
 //
 // With Z = W X^T and G = X X^T of the block's samples, everything sequential happens on N-vectors:
 //   z_l = P_l Z[:, l] + sum_{k<l} (P_l / P_{k+1}) c_k G[k, l] + b,    P_l = product of the first l factors 1
@@ -7,6 +7,7 @@
 // and at the end W <- P_K W + sum_k (P_K / P_{k+1}) c_k x_k^T: two matrix products with little work between
 // them. The samples of a mini-batch are columns that do not see each other.
 #include "base/barrier.hpp"
+#include "base/parallel.hpp"
 #include "dynamics/sgd_noise.hpp"
 
 namespace mfcore::sgd {
@@ -33,6 +34,14 @@ struct Shared {
           mix(gram.size()),
           q(noisy && rows_ > batch ? rows_ * d : 0) {}
 
+    /// The calling thread looks whether to stop. Then all of them go through what is left of the block, and
+    /// meet, without computing anything: the caller throws the result away.
+    void poll(int rank) {
+        if (rank == 0) keeper.guard([] { check_stop(); });
+    }
+    bool idle() const { return keeper.failed().load(std::memory_order_relaxed); }
+
+    ErrorKeeper keeper;
     Exchange<T> exchange;
     Index groups;         // predictions are summed by groups of tiles that do not depend on the team
     Index rows;           // most samples of a block; if of one step only, the following are not needed
@@ -84,9 +93,10 @@ public:
         const bool projected = noise_.active() && shared_.rows > params_.batch;
         decay_.set(block.h, block.block_steps, params_.ridge * params_.rates.w);
         prepare_gram(block, projected ? block.x.rows : rows);
-        for (Index t = tile0_; t < tile1_; ++t)
+        for_tiles([&](Index t) {
             tiles::forward<T, R>(block.x.middle_rows(0, rows), state.w(t), nullptr,
                                  z_.data() + (t - tile0_) * kWidth, stride_);
+        });
         std::copy_n(state.a(tile0_), stride_, a_.data());
         if (network_.has_b()) std::copy_n(state.b(tile0_), stride_, b_.data());
         shared_.exchange.meet(rank_, size_);  // everybody's share of the Gram matrix is there
@@ -103,11 +113,11 @@ public:
             }
         if (projected) noise_.plan(block.h, block.block_steps, block.steps, decay_);
         const T shrink = static_cast<T>(decay_(0, block.steps));
-        for (Index t = tile0_; t < tile1_; ++t) {
+        for_tiles([&](Index t) {
             tiles::backward<T, R>(block.x.middle_rows(0, rows), c_.data() + (t - tile0_) * kWidth, stride_,
                                   shrink, state.w(t));
             if (projected) noise_.finish(block.first, shared_.q.data(), t, state.w(t));
-        }
+        });
         if (network_.output == Output::trained) std::copy_n(a_.data(), stride_, state.a(tile0_));
         if (network_.has_b()) std::copy_n(b_.data(), stride_, state.b(tile0_));
         if (noise_.active() && !projected) noise_.add_direct(block.first, block.h[0], state);
@@ -118,6 +128,14 @@ public:
     }
 
 private:
+    template <class Body>
+    void for_tiles(Body&& body) {
+        for (Index t = tile0_; t < tile1_; ++t) {
+            if ((t - tile0_) % kTilesPerPoll == 0) shared_.poll(rank_);
+            if (shared_.idle()) return;
+            body(t);
+        }
+    }
     Index first_tile(Index group) const { return group * tiles_ / shared_.groups; }
     Index step_of(Index sample) const { return sample / params_.batch; }
 
@@ -137,7 +155,8 @@ private:
     /// registers.
     void mix_earlier(Index first, Index last) {
         if (shared_.rows <= params_.batch || (first == 0 && decay_.none())) return;  // none, and no decay
-        for (Index t = 0; t < tile1_ - tile0_; ++t) {
+        for_tiles([&](Index tile) {
+            const Index t = tile - tile0_;
             tiles::for_columns(last - first, [&](Index column, auto width) {
                 constexpr int C = width();
                 const Index l = first + column;
@@ -153,7 +172,7 @@ private:
                 for (int c = 0; c < C; ++c)
                     for (int r = 0; r < R; ++r) simd::store(z + c * stride_ + r * simd::kLanes<T>, acc[c][r]);
             });
-        }
+        });
     }
 
     /// z_l += what the earlier steps of its own group, the noise and the bias add, in one pass.
@@ -188,7 +207,7 @@ private:
         const Index l0 = s * batch;
         if (s == group) mix_earlier(l0, std::min(group + group_steps, block.steps) * batch);
         T* const mine = shared_.exchange.mine(rank_);
-        for (Index i = 0; i < batch; ++i) {
+        for (Index i = 0; i < batch && !shared_.idle(); ++i) {
             const Index l = l0 + i;
             finish_z(l, group * batch, l0, projected);
             T* const value = z_.data() + l * stride_;  // the value takes the place of z, the slope that of c
@@ -250,12 +269,14 @@ private:
         for (Index i = 0; i < neurons; ++i) {
             T square = 0;
             for (Index j = 0; j < d_; ++j) square += w[j * kWidth + i] * w[j * kWidth + i];
-            const T inverse = T(1) / std::sqrt(square);
+            T inverse = T(1) / std::sqrt(square);
+            if (!(inverse > 0))
+                inverse = square - square;  // |w| beyond the square root of the largest: NaN, seen
             for (Index j = 0; j < d_; ++j) w[j * kWidth + i] *= inverse;
         }
     }
 
-    static constexpr Index kMostRows = 64;
+    static constexpr Index kMostRows = 64, kTilesPerPoll = 64;
     const Network& network_;
     const SgdParams& params_;
     Shared<T>& shared_;

@@ -1,5 +1,5 @@
 #pragma once
-// Langevin noise of a block of SGD steps, exact in law at a fraction of the draws (math.md section 7).
+// Langevin noise of a block of SGD steps, exact in law at a fraction of the draws (eqs. (6.5), (6.6)).
 //
 // The step-k increment of a neuron is amp_k g_k with g_k ~ N(0, I_d). All that the block can see of it is its
 // projection on the span of the block's samples: with X^T = Q R (thin), L = R^T the Cholesky factor of the
@@ -173,7 +173,7 @@ private:
     }
 
     /// From the sums S at both ends of an interval of steps to the one at its midpoint:
-    /// S_mid = from_low S_low + from_high S_high + scale xi.
+    /// S_mid = from_low S_low + from_high S_high + scale xi (eq. (6.7)).
     struct Bridge {
         Index node;  // number of the midpoint, as in a heap
         double from_low, from_high, scale;

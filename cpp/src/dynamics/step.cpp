@@ -17,7 +17,40 @@ constexpr Index kNeurons = 64;      // neurons per block of a parallel loop and 
 constexpr Index kFewRows = 32;      // samples whose activations of all neurons are kept
 constexpr Index kBlockedRows = 96;  // samples that are worth packing the neurons for
 
-/// One step in the caller's rows: nothing is packed, W is read once forward and once backward.
+/// A finite number plus one of this size is finite: it is less than half of the last place of the largest.
+constexpr double kHarmless = 1e290;
+
+/// NaN and infinity go into the sum.
+double sum_of_sizes(const double* x, Index n) {
+    constexpr Index lanes = simd::kLanes<double>;
+    simd::Vec<double> sum{};
+    Index i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        const simd::Vec<double> at = simd::load(x + i);
+        sum += simd::select<double>(at < 0, -at, at);
+    }
+    double total = simd::sum<double>(sum);
+    for (; i < n; ++i) total += std::abs(x[i]);
+    return total;
+}
+
+bool all_finite(Mat theta) {
+    for (Index i = 0; i < theta.rows; ++i)
+        for (Index j = 0; j < theta.cols; ++j)
+            if (!std::isfinite(theta(i, j))) return false;
+    return true;
+}
+
+double fastest(const Rates& rates) { return std::max({rates.a, rates.b, rates.w}); }
+
+/// Do weight decay and noise alone keep finite numbers finite?
+bool harmless(double h, const StepParams& params) {
+    const double rate = fastest(params.rates);
+    return h * rate * params.ridge <= 2 && params.ridge <= 1e100 &&
+           40 * std::sqrt(2 * h * params.temperature * rate) <= kHarmless;
+}
+
+/// One step (eq. (6.1)) in the caller's rows: nothing is packed, W is read once forward and once backward.
 class Step {
 public:
     Step(const Network& network, Mat theta, ConstMat x, const StepParams& params)
@@ -31,11 +64,14 @@ public:
           threads_(threads_for(x.rows * n_ * (d_ + 50) / 25, params.threads)),
           value_(x.rows * n_),
           slope_(x.rows * n_),
-          partial_(blocks_ * x.rows) {}
+          partial_(blocks_ * x.rows),
+          sizes_(3 * blocks_) {}
 
     bool predict(const double* y) {
         for_blocks(n_, kNeurons, threads_, [&](Index block, Index begin, Index end) {
             const Index width = end - begin;
+            double *const sizes = sizes_.data() + 3 * block, *const of_a = sizes + 2;
+            for (Index i = begin; i < end; ++i) *of_a += std::abs(a(i));
             const ConstMat w{theta_.row(begin) + network_.w_at(), width, d_, theta_.stride};
             row_products(x_, w, {value_.data() + begin, x_.rows, width, n_});
             for (Index q = 0; q < x_.rows; ++q) {
@@ -46,6 +82,8 @@ public:
                 double sum = 0;
                 for (Index i = 0; i < width; ++i) sum += a(begin + i) * z[i];
                 partial_[block * x_.rows + q] = sum;
+                sizes[0] += sum_of_sizes(z, width);
+                sizes[1] += sum_of_sizes(slope_.data() + q * n_ + begin, width);
             }
         });
         bool finite = true;
@@ -57,6 +95,21 @@ public:
             finite = finite && std::isfinite(error_[q]);
         }
         return finite;
+    }
+
+    /// After predict(): can no update of size h be large enough to leave the finite numbers? Sums stand for
+    /// the largest of their terms, so that this costs two additions beside each activation.
+    bool bounded(double h) const {
+        double values = 0, slopes = 0, a = 0, inputs = 1;
+        for (Index block = 0; block < blocks_; ++block) {
+            values += sizes_[3 * block];
+            slopes += sizes_[3 * block + 1];
+            a += sizes_[3 * block + 2];
+        }
+        for (Index q = 0; q < x_.rows; ++q) inputs += sum_of_sizes(x_.row(q), d_);
+        const double errors = sum_of_sizes(error_.data(), x_.rows),
+                     speed = std::max(1.0, h) * std::max(1.0, fastest(params_.rates));
+        return speed * errors * (values + a * (1 + slopes) * inputs) <= kHarmless;
     }
 
     /// theta += h [sum_q e_q grad sigma*(x_q; theta) - lambda theta].
@@ -127,34 +180,54 @@ private:
     int threads_;
     std::vector<double> value_, slope_;  // samples x neurons
     std::vector<double> partial_, error_;
+    std::vector<double> sizes_;  // of values, slopes and a, by blocks
 };
 
 /// Many samples: the kernel of population gradients, then one move.
-bool long_step(const Network& network, Mat theta, ConstMat x, const double* y, double h,
-               const StepParams& params) {
-    std::vector<double> gradient(theta.rows * theta.cols);
-    const Measure rho{theta};
-    double risk = 0;
-    PotentialOut out;
-    out.gradient = gradient.data();
-    out.risk = &risk;
-    potential(network, theta, &rho, *finite_law(x, y), 0, x.rows, out, {params.threads, {}});
-    if (!std::isfinite(risk)) return false;
-    const Rates& rates = params.rates;
-    for_blocks(theta.rows, kNeurons, threads_for(theta.rows * theta.cols, params.threads),
-               [&](Index, Index begin, Index end) {
-                   for (Index i = begin; i < end; ++i) {
-                       const double* g = gradient.data() + i * theta.cols;
-                       const auto pull = [&](Index j, double speed) {
-                           theta(i, j) -= h * speed * (g[j] + params.ridge * theta(i, j));
-                       };
-                       if (network.output == Output::trained) pull(0, rates.a);
-                       if (network.has_b()) pull(network.b_at(), rates.b);
-                       for (Index j = network.w_at(); j < theta.cols; ++j) pull(j, rates.w);
-                   }
-               });
-    return true;
-}
+class LongStep {
+public:
+    LongStep(const Network& network, Mat theta, ConstMat x, const StepParams& params)
+        : network_(network), theta_(theta), x_(x), params_(params), gradient_(theta.rows * theta.cols) {}
+
+    bool predict(const double* y) {
+        const Measure rho{theta_};
+        double risk = 0;
+        PotentialOut out;
+        out.gradient = gradient_.data();
+        out.risk = &risk;
+        potential(network_, theta_, &rho, *finite_law(x_, y), 0, x_.rows, out, {params_.threads, {}});
+        return std::isfinite(risk);
+    }
+
+    bool bounded(double h) const {
+        const double sum = sum_of_sizes(gradient_.data(), static_cast<Index>(gradient_.size()));
+        return std::max(1.0, h) * std::max(1.0, fastest(params_.rates)) * sum <= kHarmless &&
+               params_.ridge <= 1;  // ridge theta is formed before it is multiplied by h
+    }
+
+    void move(double h) {
+        const Rates& rates = params_.rates;
+        for_blocks(theta_.rows, kNeurons, threads_for(theta_.rows * theta_.cols, params_.threads),
+                   [&](Index, Index begin, Index end) {
+                       for (Index i = begin; i < end; ++i) {
+                           const double* g = gradient_.data() + i * theta_.cols;
+                           const auto pull = [&](Index j, double speed) {
+                               theta_(i, j) -= h * speed * (g[j] + params_.ridge * theta_(i, j));
+                           };
+                           if (network_.output == Output::trained) pull(0, rates.a);
+                           if (network_.has_b()) pull(network_.b_at(), rates.b);
+                           for (Index j = network_.w_at(); j < theta_.cols; ++j) pull(j, rates.w);
+                       }
+                   });
+    }
+
+private:
+    const Network& network_;
+    Mat theta_;
+    ConstMat x_;
+    const StepParams& params_;
+    std::vector<double> gradient_;
+};
 
 /// The same numbers as in every other rung: entry j of neuron i has number i D + j of its step.
 void add_noise(const Network& network, Mat theta, double h, Index step, const StepParams& params) {
@@ -177,13 +250,41 @@ void add_noise(const Network& network, Mat theta, double h, Index step, const St
                });
 }
 
+/// w/|w|; a neuron with w = 0 has no direction, and stays.
 void normalise(const Network& network, Mat theta) {
     const Index at = network.w_at(), d = theta.cols - at;
     for (Index i = 0; i < theta.rows; ++i) {
         double* w = theta.row(i) + at;
-        const double inverse = 1 / std::sqrt(dot(w, w, d));
+        double square = dot(w, w, d);
+        if (!std::isnormal(square)) {  // |w| is beyond 1e154, or below 1e-154
+            const double size = sum_of_sizes(w, d) / static_cast<double>(d);
+            if (!(size > 0 && std::isfinite(size))) continue;
+            for (Index j = 0; j < d; ++j) w[j] /= size;
+            square = dot(w, w, d);
+        }
+        const double inverse = 1 / std::sqrt(square);
         for (Index j = 0; j < d; ++j) w[j] *= inverse;
     }
+}
+
+/// The step of one of the two classes above, with what surrounds it. A step that could leave the finite
+/// numbers is looked at afterwards, and taken back.
+template <class Kind>
+bool do_step(Kind now, const Network& network, Mat theta, const double* y, double h, Index step,
+             const StepParams& params) {
+    if (!now.predict(y)) return false;
+    const bool doubtful = !(now.bounded(h) && harmless(h, params));
+    std::vector<double> before;
+    if (doubtful)
+        for (Index i = 0; i < theta.rows; ++i)
+            before.insert(before.end(), theta.row(i), theta.row(i) + theta.cols);
+    now.move(h);
+    if (params.temperature > 0) add_noise(network, theta, h, step, params);
+    if (network.sphere) normalise(network, theta);
+    if (!doubtful || all_finite(theta)) return true;
+    for (Index i = 0; i < theta.rows; ++i)
+        std::copy_n(before.data() + i * theta.cols, theta.cols, theta.row(i));
+    return false;
 }
 
 }  // namespace
@@ -192,16 +293,9 @@ bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, do
               const StepParams& params) {
     require(x.rows > 0, "x", "must have at least one row", x.rows);
     require(theta.cols == network.row(x.cols), "theta", "has the wrong number of columns", theta.cols);
-    if (x.rows > kFewRows) {
-        if (!long_step(network, theta, x, y, h, params)) return false;
-    } else {
-        Step now(network, theta, x, params);
-        if (!now.predict(y)) return false;
-        now.move(h);
-    }
-    if (params.temperature > 0) add_noise(network, theta, h, step, params);
-    if (network.sphere) normalise(network, theta);
-    return true;
+    if (x.rows > kFewRows)
+        return do_step(LongStep(network, theta, x, params), network, theta, y, h, step, params);
+    return do_step(Step(network, theta, x, params), network, theta, y, h, step, params);
 }
 
 StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y, const double* h,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from .._check import FloatArray
@@ -99,12 +100,11 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
     """The same with `count` nodes at random: for sizes of features, not for their values."""
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
-    if len(reduced.weights) <= count or not isinstance(owner, Features):
+    if len(reduced.weights) <= count or not _divisible(owner):
         return reduced
     rng = np.random.default_rng(0)
     nodes = rng.choice(len(reduced.weights), count, p=reduced.weights / reduced.weights.sum())
-    activation, has_a, has_b, dims, given = owner._arguments
-    fewer = Features(activation, has_a, has_b, dims, given[nodes])
+    fewer = _at_nodes(owner, nodes)
     return dataclasses.replace(
         reduced,
         weights=np.full(count, 1 / count),
@@ -112,6 +112,17 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
         features=fewer.features,
         gradients=fewer.gradients,
     )
+
+
+def _divisible(owner: Any) -> TypeGuard[Features]:
+    """Whether values of such features at a node depend on that node alone: averages over panels do not."""
+    return isinstance(owner, Features) and owner._arguments[5] is None
+
+
+def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp]) -> Features:
+    """The same features at some of the nodes."""
+    activation, has_a, has_b, dims, given, _ = owner._arguments
+    return Features(activation, has_a, has_b, dims, given[nodes])
 
 
 def _made(reduced: ReducedModel, rows: FloatArray) -> ReducedModel:
@@ -184,14 +195,25 @@ def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
     return np.ascontiguousarray(right[: max(1, int((tail > tolerance * np.sqrt(len(table))).sum()))])
 
 
-def _scaled(features: Callable[[FloatArray], FloatArray], z: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Features times a matrix, with an output weight a, the first coordinate: Φ(a, ·) = a Φ(1, ·).
+def _times(
+    features: Callable[[FloatArray], FloatArray], matrix: FloatArray, owner: Any
+) -> Callable[[FloatArray], FloatArray]:
+    """Features times a matrix. With an output weight a, the first coordinate, Φ(a, ·) = a Φ(1, ·).
 
     So points of a grid that differ in a only are one.
     """
-    others, which = np.unique(z[:, 1:], axis=0, return_inverse=True)
-    once = features(np.column_stack([np.ones(len(others)), others])) @ matrix
-    return np.asarray(z[:, :1] * once[which.ravel()])
+    if not isinstance(owner, Features) or not owner._arguments[1]:
+        return lambda z: features(z) @ matrix
+
+    def scaled(z: FloatArray) -> FloatArray:
+        others, which = np.unique(z[:, 1:], axis=0, return_inverse=True)
+        points = np.column_stack([np.ones(len(others)), others])
+        step = max(1, CHUNK // len(matrix))
+        parts = [features(points[at : at + step]) @ matrix for at in range(0, max(len(points), 1), step)]
+        once = np.concatenate(parts)
+        return np.asarray(z[:, :1] * once[which.ravel()])
+
+    return scaled
 
 
 def _picked(
@@ -202,10 +224,10 @@ def _picked(
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
     slope: Any = reduced.gradients
-    if not isinstance(owner, Features):
+    if not _divisible(owner):
         matrix = np.sqrt(k) * root[:, None] * rows.T
         gradients = None if slope.function is None else lambda z: np.einsum("nqc,qk->nkc", slope(z), matrix)
-        return lambda z: plain(z) @ matrix, gradients
+        return _times(plain, matrix, owner), gradients
     leverage = np.square(rows).sum(axis=0)
     among = np.arange(len(root))
     if len(among) > CANDIDATES:
@@ -214,9 +236,8 @@ def _picked(
     _, order = scipy.linalg.qr(rows[:, among], mode="r", pivoting=True)
     nodes = np.sort(among[order[: min(len(among), k + k // 4)]])
     matrix = np.sqrt(k) * root[nodes, None] * scipy.linalg.pinv(rows[:, nodes])
-    activation, has_a, has_b, dims, given = owner._arguments
-    fewer = Features(activation, has_a, has_b, dims, given[nodes])
+    fewer = _at_nodes(owner, nodes)
     return (
-        lambda z: _scaled(fewer.features, z, matrix) if has_a else fewer.features(z) @ matrix,
+        _times(fewer.features, matrix, owner),
         lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
     )

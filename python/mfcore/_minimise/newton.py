@@ -1,7 +1,8 @@
-"""Newton's method for the stationary law on given points (math.md §6): the concave dual of the free energy.
+"""Newton's method for the stationary law on given points: the concave dual of the free energy.
 
 In the coordinates of `span`, with ρ_h ∝ v e^{−βΨ_λ}, Ψ = F·(h − t):
-D(h) = (|√p y|² + τ² − |h|²)/2 − β⁻¹ log Z(h),  ∇D = ∫F dρ_h − h,  −∇²D = I + β Cov F.
+D(h) = (|√p y|² + τ² − |h|²)/2 − β⁻¹ log Z(h),  ∇D = ∫F dρ_h − h,  −∇²D = I + β Cov F:
+eqs. (9.1) to (9.3).
 """
 
 from __future__ import annotations

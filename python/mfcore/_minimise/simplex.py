@@ -1,4 +1,4 @@
-"""Least squares over the simplex, by active sets: the weights of atoms that stay where they are."""
+"""Least squares over the simplex (eq. (9.6)), by active sets: the weights of atoms that do not move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features at many points in few numbers: √p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq with orthonormal rows of W.
+"""Features at many points in few numbers (eq. (2.6)): √p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq, rows of W orthonormal.
 
 With h = W√p f the potential is Ψ(z) = F(z)·(h − t), t = W√p y, and R = |h − t|² + what W does not reach.
 """

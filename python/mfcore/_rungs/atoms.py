@@ -17,6 +17,7 @@ from ..measure import Cloud
 from ..model import Model
 from ..reduce import ReducedModel
 from .carried import Carried
+from .companions import Companions
 from .field import chunks, features_at, gradients_at
 from .particles import message_of
 from .reduced import reduced_of
@@ -30,7 +31,7 @@ _SHARE = 0.01  # of the relative tolerance, for the panels of ρ₀
 
 
 class AtomRung:
-    """Atoms on their way, and fewer of them to compare with where nothing else tells the error."""
+    """Atoms in their own field, and without noise coarser runs of the same law, which tell the error."""
 
     def __init__(self, method: Atoms, model: Model | ReducedModel, seed: int, threads: int) -> None:
         self._method, self._seed, self._threads = method, seed, threads
@@ -51,23 +52,32 @@ class AtomRung:
             mesh=self._mesh,
             most=self._most,
         )
-        self._fewer: Carried | None = None
-        if fewer is not None:
-            self._fewer = Carried(reduced, method, *fewer, seed=seed, threads=threads, like=self._atoms)
+        self._companions: Companions | None = None
+        if not self._noisy:
+            self._companions = Companions(
+                self._atoms,
+                reduced,
+                method,
+                fewer,
+                seed=seed,
+                threads=threads,
+                mesh=self._mesh,
+                most=self._most,
+            )
         self._end = "reached"
 
-    def _start(self) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray] | None]:
-        """Points and masses at t = 0, and fewer of them to compare with."""
+    def _start(self) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, FloatArray]]]:
+        """Points and masses at t = 0, and fewer of them for coarser runs, if these are to have fewer."""
         method, reduced = self._method, self._reduced
         initial, given = reduced.initial, method.cloud
         if given is not None:
-            return given.points.copy(), given.weights.copy(), None
+            return given.points.copy(), given.weights.copy(), []
         free = freedom(initial)
         count = method.count or _default(free, self._noisy)
         if self._noisy:
             self._check_memory(count)
             points = initial.sample(count, np.random.default_rng(self._seed))
-            return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), None
+            return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), []
         line = curve(initial)
         if line is not None and count >= LEAST and method.method == "dopri5":
             root = np.sqrt(reduced.weights)
@@ -78,17 +88,16 @@ class AtomRung:
                 _SHARE * method.rtol,
                 self._most,
             )
-            return line.points(self._mesh.parameters), self._mesh.masses, None
+            return line.points(self._mesh.parameters), self._mesh.masses, []
         if free == 0:
-            return (*gauss(initial, 1), None)
+            return (*gauss(initial, 1), [])
         each = min(int(round(count ** (1 / free), 9)), _MOST_GAUSS)
         if each >= min(FEW, count) or free == 1:
-            less = max(1, 2 * each // 3)
-            return (*gauss(initial, each), gauss(initial, less) if less < each else None)
+            return (*gauss(initial, each), [gauss(initial, n) for n in (each // 2, each // 4) if n > 0])
         self._check_memory(count)
         points, weights = filling(initial, count, self._seed)
-        half = max(1, count // 2)
-        return points, weights, (points[:half], np.full(half, 1 / half)) if half < count else None
+        few = max(1, count // 4)
+        return points, weights, [(points[:few], np.full(few, 1 / few))] if few < count else []
 
     def _check_memory(self, count: int) -> None:
         check_memory(8.0 * _ATOM_NUMBERS * count * len(self._reduced.coordinates), "count", count)
@@ -118,9 +127,9 @@ class AtomRung:
         """Go to time t; with fixed steps, to the step nearest to it."""
         deadline = time.monotonic() + seconds
         self._end = self._atoms.run(t, seconds)
-        if self._fewer is not None and self._end in ("reached", "stationary"):
-            end = self._fewer.run(self._atoms.t, max(deadline - time.monotonic(), 0.0))
-            if end in ("interrupted", "out of time"):
+        if self._companions is not None and self._end not in ("interrupted", "out of time"):
+            end = self._companions.follow(max(deadline - time.monotonic(), 0.0))
+            if end != "reached":
                 self._end = end
         return self._end == "reached"
 
@@ -129,25 +138,21 @@ class AtomRung:
         return Cloud(self._atoms.points, self._atoms.weights)
 
     def risk(self) -> tuple[float, float]:
-        """R(ρ_t) and its error: of the initial law by atoms, plus that of the steps.
+        """R(ρ_t) and its error: from coarser runs, and the change if every panel is halved.
 
-        The first is the change with twice the panels, the difference to a run with fewer nodes or half the
-        atoms, or, with noise, two parts added as squares: the standard error of independent atoms, and how
-        far their risk is above that of their law.
+        With noise, two parts added as squares: the standard error of independent atoms, and how far their
+        risk is above that of their law.
         """
         atoms, z = self._atoms, self._atoms.points
         f = atoms.moments(z, atoms.weights)
         risk = self._risk_of(f)
-        if self._noisy:
+        if self._companions is None:
             return risk, self._sampling_error(z, f)
-        error = atoms.counts[3]
+        error = self._companions.error(f)
         if atoms.mesh is not None:
             mesh, twice = doubled(atoms.mesh, z)
             error += abs(self._risk_of(atoms.moments(atoms.clamped(twice), mesh.masses)) - risk)
             error += self._corner(z, f)
-        elif self._fewer is not None:
-            other = self._fewer.moments(self._fewer.points, self._fewer.weights)
-            error += abs(self._risk_of(other) - risk)
         return risk, error
 
     def _risk_of(self, f: FloatArray) -> float:
@@ -169,7 +174,7 @@ class AtomRung:
         return total
 
     def _sampling_error(self, z: FloatArray, f: FloatArray) -> float:
-        """Of N draws from ρ: variance 4 Var Ψ / N, bias (∫U(z, z)dρ − ∫∫U dρdρ) / N (math.md §8)."""
+        """Of N draws from ρ: variance 4 Var Ψ / N, bias (∫U(z, z)dρ − ∫∫U dρdρ) / N: eqs. (10.1), (10.2)."""
         reduced, w = self._reduced, self._atoms.weights
         residual = reduced.weights * (f - reduced.targets)
         first = second = own = 0.0
@@ -190,15 +195,13 @@ class AtomRung:
     def state(self) -> dict[str, np.ndarray]:
         """That of the atoms, and of those they are compared with."""
         state = self._atoms.state()
-        if self._fewer is not None:
-            state |= {f"fewer_{name}": a for name, a in self._fewer.state().items()}
-        return state
+        return state if self._companions is None else state | self._companions.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._atoms.restore({name: a for name, a in state.items() if not name.startswith("fewer_")})
-        if self._fewer is not None:
-            self._fewer.restore({name[6:]: a for name, a in state.items() if name.startswith("fewer_")})
+        self._atoms.restore({name: a for name, a in state.items() if not name.startswith("companion")})
+        if self._companions is not None:
+            self._companions.restore(state)
 
     def meta(self) -> dict[str, Any]:
         """Atoms, steps done and refused, and evaluations of ∇Ψ."""

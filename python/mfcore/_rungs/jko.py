@@ -12,10 +12,11 @@ import numpy as np
 from ..measure import Cloud, Density, as_measure
 from ..model import Model
 from ..reduce import ReducedModel
+from .difference import error_between
 from .jko_atoms import AtomsEnergy
 from .jko_cells import CellsEnergy
 from .jko_field import Field, Place
-from .jko_start import start_atoms, start_cells
+from .jko_start import gauss_coordinates, start_atoms, start_cells
 from .jko_step import movement
 from .jko_table import TableField
 from .reduced import reduced_of
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from ..jko import JKO
 
 
-_SAFE = 1.25  # Roache's factor where the order of convergence is known to be the scheme's
+_FACTOR = 2.5  # chosen on the models `tuning` of `python -m tests.calibration`
+_EVALUATIONS = 40  # of all features in a step: ten of Newton, with second derivatives
+_DEAREST = 0.5  # seconds for one of them
 
 
 class _Point(NamedTuple):
@@ -54,11 +57,13 @@ class JkoRung:
         if self.reduced.temperature == 0:
             points = start_atoms(self.reduced, start, method.count).points
             field = TableField.around(self.reduced, threads, points)
+            if not isinstance(field, TableField):
+                _check_cost(self.reduced, len(points))
         energy, place = _begin(field, start, method.count)
-        coarse, half = _begin(field, start, method.count // 2)
+        coarse, half = _begin(field, start, _coarser(self.reduced, start, method.count))
         self._point = _Point(energy, coarse, place, half, 0, 0, 0, -math.inf, math.inf)
         self._status, self._message = "running", ""
-        self._risk: tuple[int, float] | None = None
+        self._error: tuple[int, float] | None = None  # that of the risk after so many steps
 
     @property
     def t(self) -> float:
@@ -105,19 +110,23 @@ class JkoRung:
         return Cloud(points, weights)
 
     def risk(self) -> tuple[float, float]:
-        """R, and 5/4 of how far that of the companion is from it.
+        """R, and its error: _FACTOR of what tells the companion's predictions from those of the run.
 
         Errors are of first order in τ: the companion's are twice as large, up to what is of higher order. Its
-        risk at odd steps is the mean of those before and after: a single step τ would have no error to show.
+        predictions at odd steps are means of those before and after: a single step τ would have no error to
+        show.
         """
         point = self._point
-        if self._risk is None or self._risk[0] != point.steps:
-            other = point.half.risk
+        if self._error is None or self._error[0] != point.steps:
+            other = point.half.residual
             if point.steps % 2:
                 with np.errstate(all="ignore"):  # what is not finite is reported by the run itself
-                    other = (other + movement(point.coarse, point.half, 2 * self._tau).place.risk) / 2
-            self._risk = point.steps, other
-        return point.place.risk, _SAFE * abs(point.place.risk - self._risk[1])
+                    after = movement(point.coarse, point.half, 2 * self._tau).place.residual
+                    other = 0.5 * (other + after)
+            reduced = self.reduced
+            power = float(reduced.weights @ reduced.targets**2)
+            self._error = point.steps, _FACTOR * error_between(point.place.residual, other, power)
+        return point.place.risk, self._error[1]
 
     def observed(self) -> Mapping[str, float]:
         """The free energy F, that of the discretisation."""
@@ -217,6 +226,26 @@ def _check_model(reduced: ReducedModel) -> None:
         if e < 0 or (e > 0 and not radius):
             raise ValueError(f"volume must be > 0 for coordinates >= 0, else 0, got {e:g} for {name}")
     reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
+
+
+def _coarser(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> int:
+    """Half the atoms or cells; where they are products of Gauss nodes, half the nodes of each coordinate."""
+    halvings = gauss_coordinates(reduced) if start is None and reduced.temperature == 0 else 0
+    return int(max(1, count // 2 ** max(halvings, 1)))
+
+
+def _check_cost(reduced: ReducedModel, atoms: int) -> None:
+    """Refuse what would take minutes for a step: its features are evaluated some forty times."""
+    compiled = reduced._compiled
+    if compiled is None:
+        return
+    seconds = 1e-9 * compiled.nanoseconds * atoms
+    if seconds > _DEAREST:
+        raise ValueError(
+            f"mf.JKO would take about {_EVALUATIONS * seconds:.0f} s per step on one core for {atoms} atoms "
+            f"and the {len(reduced.weights)} nodes of these features. Give it fewer nodes, as in "
+            f"mf.solve(model.reduce(nodes=12), …), whose node_error tells what that costs, or a smaller count"
+        )
 
 
 def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | Density | None:

@@ -9,7 +9,7 @@ from .jko_field import SMALLEST, Field, Mask, Place, conjugate_gradients
 
 
 class AtomsEnergy:
-    """F of weighted atoms at temperature 0: ½R + (λ/2)Σ w_i|z_i|². The variables are their places."""
+    """F of weighted atoms at temperature 0: ½R + (λ/2)Σ w_i|z_i|², eq. (8.5). Variables are their places."""
 
     def __init__(self, field: Field, points: FloatArray, weights: FloatArray) -> None:
         self.field, self._points, self.weights = field, points, weights

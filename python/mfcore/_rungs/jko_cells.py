@@ -18,7 +18,7 @@ class CellsEnergy:
     One coordinate moves; points of other coordinates (labels of rate 0) have cells of their own. In terms of
     the quantile function X, which is linear between levels s_j with X(s_j) the edges, F is
     ½R + (λ/2)∫X² − β⁻¹∫log X' ds − β⁻¹ e ∫log X ds, features, X² and log X taken at the centres of cells, as
-    for any `mf.Density`; W² is exact.
+    for any `mf.Density`; W² is exact: eqs. (8.6), (8.7).
     """
 
     def __init__(self, field: Field, labels: FloatArray, masses: FloatArray) -> None:
@@ -31,7 +31,7 @@ class CellsEnergy:
         self._heat, self._volume = reduced.temperature, reduced.volume[self._column]
         self.bounded = np.zeros((groups, n + 1), dtype=bool)
         self.bounded[:, 0] = field.nonnegative[0]
-        # The entropy is that of the full-dimensional law: relative to ω r^{d−1} dr (math.md §4).
+        # The entropy is that of the full-dimensional law: relative to ω r^{d−1} dr (eq. (5.11)).
         entropy = float(special.xlogy(masses, masses).sum()) - reduced.log_volume
         self._constant = self._heat * entropy
 

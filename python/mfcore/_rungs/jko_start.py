@@ -52,6 +52,14 @@ def start_atoms(reduced: ReducedModel, start: Cloud | Density | None, count: int
     return Cloud(points, weights / weights.sum())
 
 
+def gauss_coordinates(reduced: ReducedModel) -> int:
+    """How many coordinates of the initial law have Gauss nodes: all that are random if several are."""
+    law = reduced.initial
+    if law is None or _one_coordinate(reduced) is not None:
+        return 0
+    return int(np.log2(len(law.quadrature(2)[0])))
+
+
 def start_cells(
     reduced: ReducedModel, start: Cloud | Density | None, count: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""One minimising movement: argmin of F + W²/2τ by Newton steps that only go down."""
+"""One minimising movement (eq. (8.4)): argmin of F + W²/2τ by Newton steps that only go down."""
 
 from __future__ import annotations
 

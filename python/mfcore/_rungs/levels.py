@@ -132,7 +132,8 @@ def convergence_index(risks: Sequence[float], order: int) -> float:
     """Error of the first of three risks, on all, half and a quarter of the cells, of a scheme of this order.
 
     Differences that shrink by 2^p per halving leave last/(2^p − 1). The order p is measured, between 1 and
-    that of the scheme; a last difference that is small by chance counts for what the one before makes it.
+    that of the scheme; a last difference that is small by chance counts for what the one before makes it: eq.
+    (7.16).
     """
     last, before = abs(risks[0] - risks[1]), abs(risks[1] - risks[2])
     if last == before == 0:

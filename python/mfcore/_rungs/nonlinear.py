@@ -1,4 +1,4 @@
-"""Independent neurons in the field of the limit: the McKean–Vlasov dynamics itself.
+"""Independent neurons in the field of the limit: the McKean–Vlasov dynamics itself (eqs. (6.14), (5.7)).
 
 Neurons see the law ρ_t through the residuals c_q(t) = p_q(f_q(t) − y_q) of another rung, the driver, alone:
 in reduced coordinates ż = −rate·(Σ_q c_q(t) ∇Φ_q(z) + λz), to which w answers with ẇ = ṙ·w/r in the part

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._check import FloatArray, memory, shown
+from .._limits import unlimited
 from .._rng import Seed, derive
 from ..init import Points
 from ..model import Model
@@ -88,7 +89,8 @@ class SgdRung:
         try:
             self._end = _core.run_sgd(self._runs, self._clock.step(t), self._threads, seconds)
         except KeyboardInterrupt:  # in a Python function, while replicas were at different steps
-            _core.run_sgd(self._runs, max(run.step for run in self._runs), self._threads)
+            with unlimited():
+                _core.run_sgd(self._runs, max(run.step for run in self._runs), self._threads)
             self._end = "interrupted"
         return self._end == "reached"
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import _check, _files
+from .._checkpoint import Found, Place
 from .._registry import Table
 from ..config import decode, read_table
-from ..solve import resume, solve
+from ..solve import plan_of, resume, solve
 from ..trajectory import Trajectory
 from ._show import summary, unused
 
@@ -39,6 +40,8 @@ examples:
   mfcore run examples/run.toml --set model.data.d=100 --set 'method={kind="GD", neurons=200, step=0.1}'
   mfcore run long.toml --set checkpoint=long.checkpoint --resume --force
 
+A run is resumed only if the file, as changed by --set, still describes it; what may differ is threads,
+max_seconds and the names of files. In Python mf.resume(FILE, horizon=…) goes on to a later end.
 Ctrl-C ends a run early: what there is is saved, and the exit code is 130.
 """
 
@@ -74,8 +77,11 @@ def _run(arguments: argparse.Namespace) -> int:
     out = Path(arguments.out or source.with_suffix(".npz").name)
     options = _options(source, arguments.set)
     unused(out, "--out", arguments.force)
-    result = _solve(options, arguments)
+    place = _place(options, arguments)
+    result = _solve(options, place, arguments)
     saved, failure = _files.rescue(result.save, out)
+    if saved and place is not None:
+        place.release()
     where = f"saved in {saved}" if saved else "not saved"
     print(f"{summary(result)}\n{where}")
     if result.status in ("diverged", "interrupted"):
@@ -86,23 +92,36 @@ def _run(arguments: argparse.Namespace) -> int:
     return {"diverged": 1, "interrupted": 130}.get(result.status, 0)
 
 
-def _solve(options: dict[str, Any], arguments: argparse.Namespace) -> Trajectory:
-    checkpoint = options.get("checkpoint")
+def _place(options: dict[str, Any], arguments: argparse.Namespace) -> Place | None:
+    """Where the checkpoint is to be; it stays until the result is saved."""
+    checkpoint = options.pop("checkpoint", None)
     begun = checkpoint is not None and _files.target(checkpoint, "checkpoint").exists()
-    if arguments.resume:
-        if checkpoint is None or not begun:
-            where = "none is named" if checkpoint is None else f"{checkpoint!r} does not exist"
-            raise ValueError(f"--resume needs the checkpoint of an unfinished run; {where}")
+    if arguments.resume and not begun:
+        where = "none is named" if checkpoint is None else f"{checkpoint!r} does not exist"
+        raise ValueError(f"--resume needs the checkpoint of an unfinished run; {where}")
+    if begun and not (arguments.resume or arguments.force):
+        raise ValueError(f"checkpoint {checkpoint!r} exists: --resume goes on from it, --force starts again")
+    return None if checkpoint is None else Place(checkpoint, again=begun)
+
+
+def _solve(options: dict[str, Any], place: Place | None, arguments: argparse.Namespace) -> Trajectory:
+    if arguments.resume and place is not None:
+        _check_same(place, options, arguments.config)
         limits = {name: options[name] for name in ("threads", "max_seconds") if name in options}
-        return resume(checkpoint, **limits, progress=watched())
-    if begun and not arguments.force:
-        raise ValueError(
-            f"checkpoint {str(checkpoint)!r} exists: --resume goes on from it, --force starts again"
-        )
+        return resume(place, **limits, progress=watched())
     try:
-        return solve(**options, progress=watched())
+        return solve(**options, checkpoint=place, progress=watched())
     except (TypeError, ValueError) as error:
         raise ValueError(f"{arguments.config}: {error}") from error
+
+
+def _check_same(checkpoint: Place, options: dict[str, Any], source: str) -> None:
+    """Refuse to go on with a run that is another one than the file describes now."""
+    plan = plan_of(
+        **{name: options[name] for name in ("horizon", "save_at", "risk", "keep") if name in options}
+    )
+    run = {name: options[name] for name in ("model", "method") if name in options}
+    Found(checkpoint).check(source, **run, plan=plan, seed=options.get("rng"))
 
 
 def _options(source: Path, changes: list[str]) -> dict[str, Any]:
@@ -146,7 +165,7 @@ def _value(text: str) -> Any:
     """A value of TOML; what is none is a string, so that words need no quotes within quotes."""
     try:
         table = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
     return table["value"] if len(table) == 1 else text
 

@@ -30,6 +30,7 @@ def from_config(config: Mapping[str, Any]) -> DataLaw:
         >>> mf.data.from_config({"kind": "Staircase", "d": 12, "monomials": [[0], [0, 1]]})
         Staircase(d=12, monomials={(0,): 1.0, (0, 1): 1.0})
     """
+    _check.instance(config, "config", Mapping, 'a mapping such as {"kind": "Linear", "w": [1.0]}')
     given = dict(config)
     kind = _check.choice(given.pop("kind", None), "kind of data", KINDS)
     fields = [f for f in dataclasses.fields(KINDS[kind]) if f.init]  # type: ignore[arg-type]

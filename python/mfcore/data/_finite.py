@@ -46,6 +46,7 @@ class Dataset(DataLaw):
         y = _check.array(self.y, "y", shape=(None,)).view()
         if len(X) != len(y):
             raise ValueError(f"y must have one label for each of the {len(X)} rows of X, got {len(y)}")
+        _check.squares(y, "y")
         X.flags.writeable = y.flags.writeable = False
         set_field(self, "X", X)
         set_field(self, "y", y)

@@ -18,6 +18,8 @@ from .._parts import GaussianPart
 from .._rng import seed_of
 from ..network import Network
 
+MOST_NOISE = 1e150  # standard deviations whose squares, and sums of such squares, are numbers
+
 
 class DataLaw(ABC):
     """A law P(x, y) of inputs x in R^d and labels y in R. Base class of all laws; not made by itself.
@@ -174,6 +176,11 @@ def dimension(value: Any, *, infinite: bool = False) -> float:
     if infinite and isinstance(value, float) and value == math.inf:
         return math.inf
     return _check.count(value, "d")
+
+
+def noise_level(value: Any) -> float:
+    """Check the standard deviation of label noise: a number >= 0 whose square is one, too."""
+    return _check.number(_check.number(value, "noise", at_least=0), "noise", at_most=MOST_NOISE)
 
 
 def own_array(value: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:

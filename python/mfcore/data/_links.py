@@ -54,6 +54,7 @@ def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
             if clean in terms:
                 raise ValueError(f"link must name every term once, got {clean} twice")
             terms[clean] = _check.number(value, f"link[{key!r}]")
+        _check.squares(np.array(list(terms.values())), "link")
         return terms
     if isinstance(link, Sequence | np.ndarray) and not isinstance(link, str):
         if inputs == "hypercube":
@@ -61,6 +62,7 @@ def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
         if p != 1:
             raise ValueError(f"link must be a callable or a dict for P > 1, got a sequence with P = {p}")
         coefficients = _check.array(link, "link", shape=(None,))
+        _check.squares(coefficients, "link")
         return {(k,): float(c) for k, c in enumerate(coefficients)}
     raise TypeError(f"link must be a callable, a dict or a sequence of coefficients, got {link!r}")
 

@@ -14,7 +14,7 @@ from .. import _check, _core
 from .._check import FloatArray
 from .._parts import GaussianPart, HermiteLabel
 from . import _links
-from ._law import DataLaw, check_orthonormal, dimension, own_array, set_field
+from ._law import DataLaw, check_orthonormal, dimension, noise_level, own_array, set_field
 
 INPUTS = ("gaussian", "hypercube", "sphere")
 MAX_ENUMERATED = 16  # hypercubes up to 2^16 points count as finite laws
@@ -59,7 +59,7 @@ class MultiIndex(DataLaw):
     def __post_init__(self) -> None:
         set_field(self, "d", dimension(self.d, infinite=True))
         _check.choice(self.inputs, "inputs", INPUTS)
-        set_field(self, "noise", _check.number(self.noise, "noise", at_least=0))
+        set_field(self, "noise", noise_level(self.noise))
         set_field(self, "directions", self._checked_directions())
         set_field(self, "link", _links.canonical(self.link, self.P, self.inputs))
 

@@ -13,7 +13,7 @@ from .. import _check, _core
 from .._check import FloatArray
 from .._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ..network import Network
-from ._law import DataLaw, own_array, set_field
+from ._law import DataLaw, noise_level, own_array, set_field
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,8 +76,9 @@ class Linear(DataLaw):
 
     def __post_init__(self) -> None:
         set_field(self, "w", own_array(self.w, "w", (None,)))
+        _check.squares(self.w, "w")
         set_field(self, "d", len(self.w))
-        set_field(self, "noise", _check.number(self.noise, "noise", at_least=0))
+        set_field(self, "noise", noise_level(self.noise))
         if self.cov is not None:
             set_field(self, "cov", _covariance(self.cov, self.d))
 

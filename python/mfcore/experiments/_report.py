@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _files
+from .._archive import write_archive
 from .._build import build_info
 from .._check import FloatArray
 from ..measure import Cloud, Density
 from ..model import Model
 from ..plots._coordinates import columns
-from ..trajectory import Measure, Trajectory, write_archive
+from ..trajectory import Measure, Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

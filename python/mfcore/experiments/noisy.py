@@ -119,7 +119,8 @@ def _energies(noisy: Model, pde: Trajectory, law: Stationary) -> dict[str, Float
     target: Any = law.measure
     return {
         "t": np.array(list(pde.kept)),
-        "excess": np.array([free_energy(reduced, rho) for rho in measures]) - law.free_energy,
+        "excess": np.array([free_energy(reduced, rho) for rho in measures])
+        - free_energy(reduced, law.measure),
         "certified": np.array([certificate(reduced, rho).gap for rho in measures]),
         "entropy": np.array([noisy.temperature * kl(rho, target) for rho in measures]),
     }

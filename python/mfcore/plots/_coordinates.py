@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -38,7 +39,9 @@ def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
         return found
     if isinstance(model, ReducedModel):
         raise TypeError(f"model must be an mf.Model for neurons, got {model!r}")
-    first = model.network.row(0)
+    first, d = model.network.row(0), model.data.d
+    if math.isfinite(d) and (measure.ndim < 2 or measure.shape[-1] != first + d):
+        raise ValueError(f"measure must have rows of {first + d} parameters, got the shape {measure.shape}")
     d = measure.shape[-1] - first
     blocks = model.network.blocks(d)
     for name in ("a", "b"):

@@ -1,4 +1,4 @@
-"""What a ladder measured: the risk of every rung, the gaps between them, and what to read off them."""
+"""What a ladder measured: the risk of every rung, their gaps (eq. (10.3)), and what to read off them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _check
+from .._archive import read_archive, reading, write_archive
 from .._check import FloatArray
-from ..trajectory import from_plain, plain, read_archive, write_archive
+from ..trajectory import from_plain, plain
 from ._rates import Rates, interval, rates_of
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Ladder:
         return rates_of(self, quantity, self.names(quantity))
 
     def bound(self, z: float = 1.0, *, dimension_free: bool = True) -> Bound:
-        """The total against C·err, holding with probability 1 − e^{−z²}; C is fitted.
+        """The total against C·err, holding with probability 1 − e^{−z²}; C is fitted (eq. (10.4)).
 
         Args:
             z: Larger for more certainty. Quantiles that the replicas cannot resolve are their maximum.
@@ -216,12 +217,13 @@ class Ladder:
     def load(cls, path: str | os.PathLike[str]) -> Ladder:
         """Read a ladder that `save` wrote."""
         arrays, info = read_archive(path, "ladder")
-        return cls(
-            **{name: arrays[name] for name in _ARRAYS},
-            neurons=tuple(arrays["neurons"].tolist()),
-            step=tuple(arrays["step"].tolist()),
-            meta={name: from_plain(value, arrays) for name, value in info["ladder"].items()},
-        )
+        with reading(path, "path"):
+            return cls(
+                **{name: arrays[name] for name in _ARRAYS},
+                neurons=tuple(arrays["neurons"].tolist()),
+                step=tuple(arrays["step"].tolist()),
+                meta={name: from_plain(value, arrays) for name, value in info["ladder"].items()},
+            )
 
     def _stated(self, name: str, quantity: str) -> FloatArray:
         """Half of the 95 % interval that no number of replicas narrows, (N, step, T)."""

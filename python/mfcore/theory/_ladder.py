@@ -1,4 +1,4 @@
-"""`ladder`: coupled runs of all rungs from the same neurons, for every width and step asked."""
+"""`ladder`: coupled runs of all rungs from the same neurons, for every width and step asked (eq. (10.3))."""
 
 from __future__ import annotations
 

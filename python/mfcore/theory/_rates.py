@@ -1,4 +1,4 @@
-"""Slopes of gaps on log-log axes, with intervals from the spread over replicas."""
+"""Slopes of gaps on log-log axes, with intervals from the spread over replicas (eq. (10.5))."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from .._check import FloatArray
+from .._check import FloatArray, shown
 
 if TYPE_CHECKING:
     from ._budget import Ladder
@@ -19,7 +19,8 @@ CONFIDENCE = 0.95
 _BENT = 0.02  # of a gap: how far a power law is trusted, so that no point has all the weight
 
 # What theory says of the largest gaps, by quantity, gap and variable. R_N - R is N^(-1/2) times 2 sd(Ψ), plus
-# (∫U(θ, θ)dρ - ∫∫U)/N: at a minimiser, and wherever Ψ is nearly constant on ρ, the second is all one sees.
+# (∫U(θ, θ)dρ - ∫∫U)/N: at a minimiser, and wherever Ψ is nearly constant on ρ, the second is all one sees;
+# eqs. (10.1), (10.2).
 _WIDTH, _NOISE = "-1/2; -1 where Ψ is constant", "1/2; 1 where the bias rules"
 THEORY = {
     ("risk", "PDE-ND", "N"): _WIDTH,
@@ -151,7 +152,8 @@ def rates_in_dimension(ladders: Sequence[Ladder], quantity: str = "risk") -> Rat
         >>> [rate.gap for rate in theory.rates_in_dimension([budget(30), budget(60)])]
         ['PDE-ND', 'ND-PD', 'PD-GD', 'GD-SGD', 'total']
     """
-    ladders = list(ladders)
+    if not isinstance(ladders, Sequence) or not all(hasattr(ladder, "gap") for ladder in ladders):
+        raise TypeError(f"ladders must be a list of what mf.theory.ladder returns, got {shown(ladders)}")
     if len(ladders) < 2:
         raise ValueError(f"ladders must be at least 2, got {len(ladders)}")
     rows = np.array([float(ladder.meta["model"].row) for ladder in ladders])

@@ -1,4 +1,4 @@
-"""The bias of one-pass SGD with a finite step, and the step for a wanted one."""
+"""The bias of one-pass SGD with a finite step (eqs. (10.7), (10.8)), and the step for a wanted one."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class _RadialFlow:
         features: Any = reduced._compiled
         self._features = features
         self._reduced, self._rate = reduced, reduced.rates[0]
-        self._s = np.asarray(features._arguments[-1])[:, 0]  # norms of x at the nodes
+        self._s = np.asarray(features.rows)[:, 0]  # norms of x at the nodes
         (low, high), *_ = reduced.initial.support()
         edges = np.linspace(low, high, _CELLS + 1) if low < high else np.array([low * 0.999, low * 1.001])
         masses = np.asarray(reduced.initial.cell_masses([edges])).ravel()

@@ -1,6 +1,6 @@
 #pragma once
-// The limit itself as weighted atoms in reduced coordinates (math.md sections 1 to 4): with masses w_i at z_i
-// and nodes p_q, y_q,
+// The limit itself as weighted atoms in reduced coordinates (eq. (8.1)): with masses w_i at z_i and nodes
+// p_q, y_q,
 //   f_q = sum_i w_i Phi_q(z_i),   dz_i = -rates (sum_q p_q (f_q - y_q) grad Phi_q(z_i) + lambda z_i) dt.
 #include <functional>
 #include <memory>
@@ -50,7 +50,7 @@ struct AtomParams {
 
 /// Atoms carried along lines of a parameter of the initial law: panel k holds atoms k `nodes` ... at the
 /// Gauss-Legendre nodes of an interval. They are resolved while the last Legendre coefficients of every
-/// coordinate are below atol + rtol |z|.
+/// coordinate are below atol + rtol |z| (eq. (8.3)).
 struct Panels {
     Index nodes = 0;
     std::vector<double> tail;    ///< rows of `nodes` numbers that make the last coefficients of node values

@@ -1,6 +1,6 @@
 #pragma once
 // The continuity equation d rho/dt = div(rho rate grad Psi_lambda[rho]) without noise, in one or two
-// coordinates, by finite volumes (math.md section 6): upwind with Euler steps, order 1, or van Leer's MUSCL
+// coordinates, by finite volumes (eqs. (7.1) to (7.5)): upwind with Euler steps, order 1, or van Leer's MUSCL
 // with the strong-stability-preserving Runge-Kutta scheme of two stages, order 2. Zero flux at the ends.
 //
 // Mass moves between neighbours in transfers that leave one cell and enter another: it is conserved to

@@ -1,5 +1,5 @@
 #pragma once
-// Population dynamics of neurons (math.md section 0), the mean over the data taken at every step:
+// Population dynamics of neurons (eq. (1.7)), the mean over the data taken at every step:
 //   d theta_i = -rates grad Psi_lambda(theta_i; rho_N) dt + sqrt(2 rates / beta) dB_i,
 // and the integrators for it, which know of the problem only its velocity.
 #include <cstdint>

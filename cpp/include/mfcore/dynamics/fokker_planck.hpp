@@ -1,7 +1,7 @@
 #pragma once
-// The limit with noise: a density on a grid of cells under drift and diffusion (math.md section 6),
+// The limit with noise: a density on a grid of cells under drift and diffusion (eq. (5.10)),
 //   d rho/dt = sum_c rate_c d_c (rho d_c Psi_lambda + 1/beta (d_c rho - e_c rho / z_c)),
-// by Scharfetter-Gummel fluxes and implicit Euler steps, extrapolated to second order.
+// by Scharfetter-Gummel fluxes (eq. (7.8)) and implicit Euler steps, extrapolated to second order.
 #include <memory>
 #include <vector>
 
@@ -18,7 +18,7 @@ struct DiffusionAxis {
     std::vector<Index> watched;  ///< cells where mass is worth a stop
 };
 
-/// log int z^e dz over the cell [low, high]: in logarithms, because e reaches hundreds.
+/// log int z^e dz over the cell [low, high] (eq. (7.7)): in logarithms, because e reaches hundreds.
 double log_cell_volume(double low, double high, double e);
 
 /// One implicit Euler step dt of masses (C order) in the potential psi at the centres of the cells; next may

@@ -16,14 +16,14 @@ struct StepParams {
 };
 
 /// One step of size h, number `step`, with the gradient averaged over the rows of x. False, theta untouched,
-/// if a prediction is not finite.
+/// if a prediction or the state after the step is not finite.
 bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, double h, Index step,
               const StepParams& params);
 
 /// How far sgd_run() came.
 struct StepsDone {
     Index steps;
-    bool finite;  ///< false: the prediction of the next step is not
+    bool finite;  ///< false: the next step's prediction, or what it would leave, is not
 };
 
 /// One step per row of x, row k with step size h[k] and number first + k. Long noiseless runs are done in

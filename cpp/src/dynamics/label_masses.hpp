@@ -8,9 +8,9 @@
 namespace mfcore {
 
 /// The masses of labels, which the fluxes conserve one by one; what is computed from several steps must too.
-class Labels {
+class LabelMasses {
 public:
-    Labels(const std::vector<DiffusionAxis>& axes, const GridPotential& grid)
+    LabelMasses(const std::vector<DiffusionAxis>& axes, const GridPotential& grid)
         : label_(static_cast<std::size_t>(grid.size()), 0) {
         Index count = 1;
         for (Index cell = 0; cell < grid.rows() * grid.cols(); ++cell) {

@@ -1,0 +1,46 @@
+"""Functions in forked children: what they say, and how they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def start(function: Callable[[], Any]) -> tuple[int, int]:
+    """A child that calls the function and writes its result, or its exception, as text: pid and pipe."""
+    here, there = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(there)
+        return pid, here
+    os.close(here)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        said = str(function())
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.write(there, said.encode(errors="replace")[:4000])
+    os._exit(0)
+
+
+def end(pid: int, pipe: int, seconds: float) -> str:
+    """What the child said, or ``"hang"``, ``"ended with -11"``."""
+    until = time.monotonic() + seconds
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            break
+        if time.monotonic() > until:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(pipe)
+            return "hang"
+        time.sleep(0.005)
+    with os.fdopen(pipe, "rb") as answer:
+        said = answer.read().decode(errors="replace")
+    code = os.waitstatus_to_exitcode(status)
+    return said if code == 0 else f"ended with {code}"

@@ -1,0 +1,177 @@
+"""Calls of the whole public surface with generated arguments, in child processes that may crash or hang.
+
+    python -m tests.faults.fuzz SEED CASE
+
+repeats one call here, and shows it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from .report import Report
+
+LIMIT = 60.0  # seconds for one call: a crowded machine has 0.3 s ones take 10
+AT_ONCE = 2000  # calls of one child
+
+
+def attack(seconds: float, seed: int, folder: Path) -> Report:
+    """Call until the time is over."""
+    report, deadline, first = Report("fuzz"), time.monotonic() + seconds, 0
+    while time.monotonic() < deadline:
+        first = _children_calls(report, seed, first, deadline, folder)
+    return report
+
+
+def _children_calls(report: Report, seed: int, first: int, deadline: float, folder: Path) -> int:
+    """The calls of one child, from number `first`. Returns the number to go on with."""
+    case, name, errors = first, "?", folder / "fuzz.log"
+    command = [sys.executable, "-m", "tests.faults.fuzz", str(seed), str(first), str(first + AT_ONCE)]
+    with (
+        errors.open("wb") as log,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, cwd=folder, env=child_environment()
+        ) as child,
+    ):
+        assert child.stdout is not None
+        buffer, since = b"", time.monotonic()
+        while True:
+            ready, _, _ = select.select([child.stdout], [], [], 1.0)
+            chunk = os.read(child.stdout.fileno(), 1 << 16) if ready else None
+            if chunk == b"":
+                break
+            if chunk is not None:
+                buffer, since = buffer + chunk, time.monotonic()
+            *lines, buffer = buffer.split(b"\n")
+            for line in lines:
+                told = json.loads(line)
+                if "outcome" in told:
+                    case, name = 1 + _count(report, told, seed), "?"
+                else:
+                    name = told["name"]
+            late = time.monotonic() - since > LIMIT
+            if late or time.monotonic() > deadline:
+                child.kill()
+                child.wait()
+                if late:
+                    report.finding("lost", f"hang of {name} in case {case} of seed {seed}")
+                return case + 1
+        code = child.wait()
+    if code:
+        last = errors.read_text(errors="replace").strip().splitlines()[-6:]
+        report.finding("lost", f"crash ({code}) of {name} in case {case} of seed {seed}: {' | '.join(last)}")
+        return case + 1
+    return case
+
+
+def _count(report: Report, told: dict[str, Any], seed: int) -> int:
+    report.calls += 1
+    report.outcomes[told["outcome"]] += 1
+    if told["kind"]:
+        report.finding(told["kind"], f"{told['what']}  [case {told['case']} of seed {seed}]")
+    return int(told["case"])
+
+
+def child_environment() -> dict[str, str]:
+    """That of a child, which finds these modules and the library."""
+    here = str(Path(__file__).resolve().parents[2])
+    paths = [here, *(str(Path(p).resolve()) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "2"}
+
+
+def chosen(r: Random) -> tuple[str, Any]:
+    """A function and its name."""
+    from . import surface
+
+    name, function = r.choice(surface.functions())
+    while surface.is_slow(name) and r.random() < 0.97:
+        name, function = r.choice(surface.functions())
+    return name, function
+
+
+def one_call(seed: int, case: int, tell: Any) -> dict[str, Any]:
+    """Call number `case`: its outcome, and what is wrong with it."""
+    from . import judge, surface
+
+    r = Random(f"{seed}/{case}")
+    name, function = chosen(r)
+    given = surface.arguments(r, function)
+    tell({"name": name})
+    before = judge.snapshot(given)
+    told = {"case": case, "kind": None, "what": "", "outcome": "result"}
+    result: Any = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            positional = [
+                given.pop(p.name) for p in surface.parameters(function) if p.kind is p.POSITIONAL_ONLY
+            ]
+            result = function(*positional, **given)
+            if "steppers" in name:
+                _few_steps(r, result)
+    except Exception as error:
+        told["outcome"] = type(error).__name__
+        wrong = judge.unclear(error, surface.names())
+        told |= {"kind": "unclear", "what": f"{name}: {wrong[:300]}"} if wrong else {}
+    else:
+        where = judge.not_finite(name, result)
+        told |= {"kind": "silent", "what": f"{name}: {where} is not finite"} if where else {}
+    if before != judge.snapshot({n: given[n] for n in before if n in given}):
+        told |= {"kind": "silent", "what": f"{name} wrote to an argument"}
+    return told
+
+
+def _few_steps(r: Random, stepper: Any) -> None:
+    """Use a stepper; its array must be finite whatever comes."""
+    import numpy as np
+
+    array = stepper.theta if hasattr(stepper, "theta") else stepper.mass
+    try:
+        for _ in range(2):
+            h = r.choice([0.0, 0.01, 1.0, 1e100, 1e200])
+            if hasattr(stepper, "predict"):
+                d = array.shape[1] - stepper.network.row(0)
+                X = np.full((2, d), r.choice([0.5, 1e3, 1e200]))
+                r.choice([stepper.step, stepper.run])(X, [1.0, r.choice([-1.0, 1e200])], h)
+                stepper.predict(X)
+            else:
+                stepper.step(min(h, getattr(stepper, "bound", h)))
+    finally:
+        if not np.isfinite(array).all():
+            raise ArithmeticError("the stepper left numbers that are not finite in the caller's array")
+
+
+def _main() -> None:
+    seed, first, last = int(sys.argv[1]), int(sys.argv[2]), int((sys.argv[3:] or [-1])[0])
+    faulthandler.enable()
+    faulthandler.dump_traceback_later(1e6)
+    if last < 0:
+        from . import surface
+
+        r = Random(f"{seed}/{first}")
+        name, function = chosen(r)
+        print(name, surface.arguments(r, function), flush=True)
+        print(one_call(seed, first, print))
+        return
+    out = os.dup(1)
+    os.dup2(2, 1)  # what calls print is not ours
+
+    def tell(what: dict[str, Any]) -> None:
+        os.write(out, json.dumps(what).encode() + b"\n")
+
+    for case in range(first, last):
+        tell(one_call(seed, case, tell))
+
+
+if __name__ == "__main__":
+    _main()
