@@ -15,6 +15,7 @@ from ._check import FloatArray
 from ._minimise.boxes import as_box, moving
 from ._minimise.compact import predictions
 from ._minimise.errors import of_nodes
+from ._minimise.extent import UnconfinedError
 from ._minimise.newton import places
 from ._minimise.search import decay, landscape, potential, twice
 from ._place import AnyModel, MeasureLike
@@ -195,6 +196,12 @@ def _relative_entropy(reduced: ReducedModel, density: Density) -> Certificate:
 
 
 def _dual(reduced: ReducedModel, points: FloatArray, weights: FloatArray, size: float) -> Certificate:
-    lower, error = dual_bound(moving(reduced), predictions(reduced, points, weights)[0])
     message = "the free energy of points is infinite; only the lower bound means something"
+    try:
+        lower, error = dual_bound(moving(reduced), predictions(reduced, points, weights)[0])
+    except UnconfinedError:
+        lower, error = -math.inf, 0.0
+        message = (
+            "the free energy of points is infinite, and their potential confines no law: nothing is known"
+        )
     return Certificate(math.inf, lower, math.inf, size, None, None, message, error)

@@ -17,7 +17,7 @@ from ._cells import log_factor, log_volumes
 from ._check import FloatArray
 from ._minimise.boxes import Box, as_box, moving
 from ._minimise.errors import Integrated, around, integrated
-from ._minimise.extent import centers, find_box, grid
+from ._minimise.extent import UnconfinedError, centers, find_box, grid
 from ._minimise.newton import newton, places
 from ._place import AnyModel
 from .measure import Cloud, Density, as_points
@@ -203,7 +203,7 @@ def dual_bound(reduced: ReducedModel, f: FloatArray, grid: Box | None = None) ->
     """
     try:
         box, _ = find_box(reduced, f, fixed=True)
-    except ValueError:
+    except UnconfinedError:
         if grid is None:
             raise
         found = integrated(reduced, grid, f, 1.0, fixed=True, ends=True)

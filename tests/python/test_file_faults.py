@@ -113,7 +113,7 @@ def test_a_writer_that_dies_at_any_call_leaves_the_old_file_or_the_new(tmp_path,
                 os.kill(os.getpid(), signal.SIGKILL)
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            warnings.simplefilter("ignore")  # of forks beside threads, by Python and by JAX if it is there
             child = os.fork()
         if child == 0:  # it touches files only
             counted(monkeypatch, die)

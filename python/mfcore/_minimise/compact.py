@@ -195,6 +195,27 @@ def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
     return np.ascontiguousarray(right[: max(1, int((tail > tolerance * np.sqrt(len(table))).sum()))])
 
 
+def _times(
+    features: Callable[[FloatArray], FloatArray], matrix: FloatArray, owner: Any
+) -> Callable[[FloatArray], FloatArray]:
+    """Features times a matrix. With an output weight a, the first coordinate, Φ(a, ·) = a Φ(1, ·).
+
+    So points of a grid that differ in a only are one.
+    """
+    if not isinstance(owner, Features) or not owner._arguments[1]:
+        return lambda z: features(z) @ matrix
+
+    def scaled(z: FloatArray) -> FloatArray:
+        others, which = np.unique(z[:, 1:], axis=0, return_inverse=True)
+        points = np.column_stack([np.ones(len(others)), others])
+        step = max(1, CHUNK // len(matrix))
+        parts = [features(points[at : at + step]) @ matrix for at in range(0, max(len(points), 1), step)]
+        once = np.concatenate(parts)
+        return np.asarray(z[:, :1] * once[which.ravel()])
+
+    return scaled
+
+
 def _picked(
     reduced: ReducedModel, rows: FloatArray
 ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray] | None]:
@@ -206,7 +227,7 @@ def _picked(
     if not _divisible(owner):
         matrix = np.sqrt(k) * root[:, None] * rows.T
         gradients = None if slope.function is None else lambda z: np.einsum("nqc,qk->nkc", slope(z), matrix)
-        return lambda z: plain(z) @ matrix, gradients
+        return _times(plain, matrix, owner), gradients
     leverage = np.square(rows).sum(axis=0)
     among = np.arange(len(root))
     if len(among) > CANDIDATES:
@@ -217,6 +238,6 @@ def _picked(
     matrix = np.sqrt(k) * root[nodes, None] * scipy.linalg.pinv(rows[:, nodes])
     fewer = _at_nodes(owner, nodes)
     return (
-        lambda z: fewer.features(z) @ matrix,
+        _times(fewer.features, matrix, owner),
         lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
     )

@@ -80,7 +80,9 @@ def integrated(
     moments = found.moments + (rounding(found.where, law) + found.outside) * found.spread
     off = slope + moments
     node_error = 0.5 * risk_nodes
-    error = t * relative + 0.5 * off**2 - law.gap + root * missed + 0.5 * missed**2 + node_error
+    # Beyond 1/2 the integral is not resolved, and its logarithm is known to a factor only.
+    logs = -math.log1p(-relative) if relative < 0.5 else 2 * math.log1p(relative)
+    error = t * logs + 0.5 * off**2 - law.gap + root * missed + 0.5 * missed**2 + node_error
     # A change of D moves its maximiser h by at most twice the root of the change, and one of the potential by
     # at most β times the change times the spread of the law.
     square = float(np.square(found.where.features.target).sum()) + found.risk

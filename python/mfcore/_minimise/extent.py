@@ -78,7 +78,7 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
             break
         if max(side.growths for side in sides) > MOST_GROWTHS:
             c = int(np.argmax([side.growths for side in sides]))
-            raise ValueError(
+            raise UnconfinedError(
                 "model must confine the stationary law, by ridge > 0 or an extent, got one with ridge = "
                 f"{reduced.ridge:g} whose law still has mass {marginals[c][[0, -1]].max():.1e} at the sides "
                 f"of {reduced.coordinates[c]} = {sides[c].low:g} … {sides[c].high:g}"
@@ -90,6 +90,10 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
 def _inside(sides: list[_Side], box: Box) -> bool:
     pairs = zip(sides, box, strict=True)
     return all(low <= side.low and side.high <= high for side, (low, high) in pairs)
+
+
+class UnconfinedError(ValueError):
+    """There is no stationary law: mass goes to infinity."""
 
 
 @dataclass
