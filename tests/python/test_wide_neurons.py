@@ -177,9 +177,10 @@ def test_narrow_neurons_keep_their_digits_beside_wide_ones(name, wide):
 def test_the_angle_of_nearly_parallel_neurons_is_not_taken_from_its_cosine():
     # 1 - U = (2/π) angle for steps; the cosine of 1e-9 is 1
     theta, other = np.array([[0.0, 1e150, 0.0]]), np.array([[0.0, 1e150, 1e141]])
+    rounding = 16 * np.finfo(float).eps  # U is a sum of several terms of size one
     for name in ("tanh", "erf"):
         value, _ = pair(name, theta, other)
-        assert abs((1 - value) - 2e-9 / math.pi) < 16 * np.finfo(float).eps  # a sum of several terms of size one
+        assert abs((1 - value) - 2e-9 / math.pi) < rounding
 
 
 def test_v_psi_risk_and_velocity_are_finite_at_any_width():
