@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mfcore import _check, _core
+from mfcore import _core
+from mfcore._base import check
 
 MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow", "cases_density")
 PAUSE = 0.05  # seconds in which the idle threads of the contender before stop spinning
@@ -137,7 +138,7 @@ def main(*, quick: bool = False, json: str | None = None, cases: list[str] | Non
     modules = [importlib.import_module(f"{__package__}.{name}") for name in MODULES]
     known = [build.__name__ for module in modules for build in module.CASES]
     for name in cases or ():
-        _check.choice(name, "case", known)
+        check.choice(name, "case", known)
     rows: list[Row] = []
     print(table([]), flush=True)
     for module in modules:

@@ -1,4 +1,4 @@
-#include "mfcore/activation.hpp"
+#include "mfcore/network/activation.hpp"
 
 #include <string>
 #include <utility>

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "deadline.hpp"
-#include "mfcore/errors.hpp"
-#include "mfcore/views.hpp"
+#include "mfcore/base/errors.hpp"
+#include "mfcore/base/views.hpp"
 
 namespace mfcore::bindings {
 

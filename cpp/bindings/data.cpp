@@ -1,4 +1,4 @@
-#include "mfcore/data.hpp"
+#include "mfcore/data/data.hpp"
 
 #include <algorithm>
 #include <map>

@@ -11,7 +11,7 @@
 #include <cxxabi.h>
 #endif
 
-#include "mfcore/run.hpp"
+#include "mfcore/base/run.hpp"
 
 namespace mfcore::bindings {
 

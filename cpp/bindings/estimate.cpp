@@ -1,7 +1,7 @@
 #include <stdexcept>
 
 #include "arrays.hpp"
-#include "mfcore/features.hpp"
+#include "mfcore/features/features.hpp"
 
 namespace mfcore::bindings {
 namespace {

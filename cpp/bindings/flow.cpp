@@ -1,12 +1,12 @@
-#include "mfcore/dynamics/flow.hpp"
+#include "mfcore/flow/flow.hpp"
 
 #include <map>
 #include <string>
 
 #include "arrays.hpp"
 #include "grid.hpp"
-#include "mfcore/dynamics/atoms.hpp"
-#include "mfcore/dynamics/step.hpp"
+#include "mfcore/flow/atoms.hpp"
+#include "mfcore/sgd/step.hpp"
 
 namespace mfcore::bindings {
 namespace {

@@ -1,4 +1,4 @@
-#include "mfcore/dynamics/fokker_planck.hpp"
+#include "mfcore/density/fokker_planck.hpp"
 
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-#include "mfcore/gaussian.hpp"
+#include "mfcore/gaussian/expectations.hpp"
 
 #include "arrays.hpp"
 

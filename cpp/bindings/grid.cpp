@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "mfcore/grid_potential.hpp"
+#include "mfcore/grid/potential.hpp"
 
 namespace mfcore::bindings {
 namespace {

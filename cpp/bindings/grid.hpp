@@ -1,6 +1,6 @@
 #pragma once
 #include "arrays.hpp"
-#include "mfcore/dynamics/finite_volume.hpp"
+#include "mfcore/density/finite_volume.hpp"
 
 namespace mfcore::bindings {
 

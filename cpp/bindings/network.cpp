@@ -1,4 +1,4 @@
-#include "mfcore/network.hpp"
+#include "mfcore/network/network.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "mfcore/random.hpp"
+#include "mfcore/base/random.hpp"
 
 #include <string>
 #include <variant>

@@ -1,14 +1,14 @@
-#include "mfcore/reduction.hpp"
+#include "mfcore/reduction/reduction.hpp"
 
 #include <cmath>
 #include <memory>
 
 #include "arrays.hpp"
-#include "mfcore/chi_panels.hpp"
-#include "mfcore/compress.hpp"
-#include "mfcore/quadrature.hpp"
-#include "mfcore/smoothing.hpp"
-#include "mfcore/sphere.hpp"
+#include "mfcore/reduction/chi_panels.hpp"
+#include "mfcore/grid/compress.hpp"
+#include "mfcore/base/quadrature.hpp"
+#include "mfcore/reduction/smoothing.hpp"
+#include "mfcore/reduction/sphere.hpp"
 
 namespace mfcore::bindings {
 namespace {

@@ -1,7 +1,7 @@
-#include "mfcore/run.hpp"
+#include "mfcore/base/run.hpp"
 
 #include "arrays.hpp"
-#include "mfcore/peak.hpp"
+#include "mfcore/base/peak.hpp"
 
 namespace mfcore::bindings {
 

@@ -1,11 +1,11 @@
-#include "mfcore/separable.hpp"
+#include "mfcore/grid/separable.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <tuple>
 
 #include "arrays.hpp"
-#include "mfcore/factor.hpp"
+#include "mfcore/base/factor.hpp"
 
 namespace mfcore::bindings {
 namespace {

@@ -1,4 +1,4 @@
-#include "mfcore/dynamics/sgd.hpp"
+#include "mfcore/sgd/sgd.hpp"
 
 #include "arrays.hpp"
 

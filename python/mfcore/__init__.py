@@ -19,28 +19,28 @@ Examples:
 """
 
 from . import activations, conventions, data, experiments, init, plots, steppers, theory
-from ._build import build_info, get_cmake_dir, get_include
-from ._reduced_init import ReducedInit
-from .atoms import Atoms
-from .certificate import Certificate, certificate
+from ._base.build import build_info, get_cmake_dir, get_include
+from .atoms._atoms import Atoms
 from .config import load_config, save_config
-from .density import PDE
-from .distance import distance, kl
-from .energy import dissipation, free_energy
-from .estimate import Estimate, estimate
-from .expectation import Exact, MonteCarlo
-from .functions import U, V, grad_psi, predict, psi, risk
-from .gibbs import Stationary, gibbs, gibbs_path
-from .jko import JKO
-from .measure import Cloud, Density
-from .methods import GD, SGD, Particles
+from .density._pde import PDE
+from .expectations._rules import Exact, MonteCarlo
+from .measures._distance import distance, kl
+from .measures._energy import dissipation, free_energy
+from .measures._estimate import Estimate, estimate
+from .measures._functions import U, V, grad_psi, predict, psi, risk
+from .measures._measure import Cloud, Density
 from .model import Model
+from .movements._jko import JKO
 from .network import Network
-from .nonlinear import Nonlinear
-from .optimum import Optimum, optimum
-from .reduce import ReducedModel
-from .solve import log_times, resume, solve
-from .trajectory import Trajectory, load
+from .neurons._independent import Nonlinear
+from .neurons._methods import GD, SGD, Particles
+from .reductions._init import ReducedInit
+from .reductions._model import ReducedModel
+from .runs._solve import log_times, resume, solve
+from .runs._trajectory import Trajectory, load
+from .stationary._certificate import Certificate, certificate
+from .stationary._gibbs import Stationary, gibbs, gibbs_path
+from .stationary._optimum import Optimum, optimum
 
 __version__: str = build_info()["version"]
 

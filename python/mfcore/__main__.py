@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import sys
 
-from . import _build
+from ._base import build
 
 
 def main(arguments: list[str]) -> int:
     """Answer a build script, or hand over to the command line."""
     if arguments == ["--cmakedir"]:
-        print(_build.get_cmake_dir())
+        print(build.get_cmake_dir())
         return 0
     if arguments == ["--includes"]:
-        print(f"-I{_build.get_include()}")
+        print(f"-I{build.get_include()}")
         return 0
     from .cli import main as run_command
 

@@ -2,7 +2,7 @@
 
 `relu, erf, tanh, sigmoid, linear, softplus, gelu` are objects; `piecewise_linear`, `hermite` and `polynomial`
 make others. All are unscaled: erf(t), tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t). Errors are a few units in the
-last place over the whole line, tails included; the bounds stand in the header mfcore/activation.hpp.
+last place over the whole line, tails included; the bounds stand in the header mfcore/network/activation.hpp.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _check, _core
+from . import _core
+from ._base import check
 
 _NAMES = ("linear", "relu", "erf", "tanh", "sigmoid", "softplus", "gelu")
 
@@ -53,7 +54,7 @@ class Activation:
     name: str
 
     def __post_init__(self) -> None:
-        _check.choice(self.name, "activation", _NAMES)
+        check.choice(self.name, "activation", _NAMES)
 
     @property
     def pieces(self) -> Pieces | None:
@@ -127,8 +128,8 @@ class PiecewiseLinear(Activation):
     def __post_init__(self) -> None:
         object.__setattr__(self, "knots", _numbers(self.knots, "knots"))
         object.__setattr__(self, "values", _numbers(self.values, "values"))
-        object.__setattr__(self, "left_slope", _check.number(self.left_slope, "left_slope"))
-        object.__setattr__(self, "right_slope", _check.number(self.right_slope, "right_slope"))
+        object.__setattr__(self, "left_slope", check.number(self.left_slope, "left_slope"))
+        object.__setattr__(self, "right_slope", check.number(self.right_slope, "right_slope"))
         if len(self.values) != len(self.knots):
             raise ValueError(f"values must be as many as knots ({len(self.knots)}), got {len(self.values)}")
         if not all(a < b for a, b in pairwise(self.knots)):
@@ -261,7 +262,7 @@ def get(name: str) -> Activation:
         mf.activations.relu
     """
     named = {a.name: a for a in (linear, relu, erf, tanh, sigmoid, softplus, gelu)}
-    return named[_check.choice(name, "activation", named)]
+    return named[check.choice(name, "activation", named)]
 
 
 def from_config(config: Mapping[str, Any]) -> Activation:
@@ -272,9 +273,9 @@ def from_config(config: Mapping[str, Any]) -> Activation:
         >>> mf.activations.from_config({"kind": "hermite", "coefficients": [0.0, 1.0]})
         mf.activations.hermite([0.0, 1.0])
     """
-    _check.instance(config, "config", Mapping, 'a mapping such as {"kind": "relu"}')
+    check.instance(config, "config", Mapping, 'a mapping such as {"kind": "relu"}')
     options = dict(config)
-    kind = _check.choice(options.pop("kind", None), "kind", KINDS)
+    kind = check.choice(options.pop("kind", None), "kind", KINDS)
     fields = [f for f in dataclasses.fields(_MADE[kind]) if f.init] if kind in _MADE else []
     for option in options:
         if option not in [f.name for f in fields]:
@@ -290,4 +291,4 @@ KINDS = (*_NAMES, *_MADE)  # in configuration files
 
 
 def _numbers(value: Any, name: str) -> tuple[float, ...]:
-    return tuple(_check.array(value, name, shape=(None,)).tolist())
+    return tuple(check.array(value, name, shape=(None,)).tolist())

@@ -10,9 +10,10 @@ from typing import Any
 
 import tomli_w
 
-from . import _check, _files, measure, model  # noqa: F401  (importing them registers their classes)
-from ._registry import Table, configurable, from_config, to_config
-from .solve import log_times
+from . import measures, model  # noqa: F401  (importing them registers their classes)
+from ._base import check, files
+from ._base.registry import Table, configurable, from_config, to_config
+from .runs._solve import log_times
 
 __all__ = ["load_config", "save_config"]
 
@@ -44,13 +45,13 @@ def save_config(config: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(path, str | os.PathLike):
         swapped = isinstance(config, str | os.PathLike)
         hint = "; the order is save_config(config, path)" if swapped else ""
-        raise TypeError(f"path must be a file name, got {_check.shown(path)}{hint}")
+        raise TypeError(f"path must be a file name, got {check.shown(path)}{hint}")
     table = to_config(config)
     if not isinstance(table, Mapping):
         what = "an object of mfcore or a mapping of names to them"
-        raise TypeError(f"config must be {what}, got {_check.shown(config)}")
+        raise TypeError(f"config must be {what}, got {check.shown(config)}")
     text = tomli_w.dumps(table).encode()
-    _files.replace(path, lambda file: file.write(text))
+    files.replace(path, lambda file: file.write(text))
 
 
 def load_config(path: str | os.PathLike[str]) -> Any:
@@ -76,7 +77,7 @@ def load_config(path: str | os.PathLike[str]) -> Any:
 
 def read_table(path: str | os.PathLike[str]) -> Table:
     """A TOML file as it is, with tables in place of objects."""
-    _files.check_name(path, "path")
+    files.check_name(path, "path")
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

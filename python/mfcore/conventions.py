@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from . import _check
+from ._base import check
 
 __all__ = [
     "Canonical",
@@ -84,16 +84,16 @@ def general(
         >>> mf.conventions.general(0.1, drift=2, decay=2, noise=2, temperature_inverse=10.0, ridge=0.5)
         Canonical(step=0.2, clock=2.0, ridge=0.5, temperature=0.05)
     """
-    drift = _check.number(drift, "drift", above=0)
-    decay = _check.number(decay, "decay", at_least=0)
-    noise = _check.number(noise, "noise", at_least=0)
-    ridge = _check.number(ridge, "ridge", at_least=0)
+    drift = check.number(drift, "drift", above=0)
+    decay = check.number(decay, "decay", at_least=0)
+    noise = check.number(noise, "noise", at_least=0)
+    ridge = check.number(ridge, "ridge", at_least=0)
     if temperature_inverse is None:
         beta = math.inf
     else:
-        beta = _check.number(temperature_inverse, "temperature_inverse", above=0, finite=False)
+        beta = check.number(temperature_inverse, "temperature_inverse", above=0, finite=False)
     return Canonical(
-        step=None if step is None else drift * _check.number(step, "step", above=0),
+        step=None if step is None else drift * check.number(step, "step", above=0),
         clock=drift,
         ridge=decay * ridge / drift,
         temperature=noise / (2 * drift * beta),
@@ -118,7 +118,7 @@ def mmn18(
         >>> mf.conventions.mmn18(1e-6, temperature_inverse=10.0, noise="pde").beta
         10.0
     """
-    variance = 2.0 if _check.choice(noise, "noise", NOISES) == "recursion" else 4.0
+    variance = 2.0 if check.choice(noise, "noise", NOISES) == "recursion" else 4.0
     beta = temperature_inverse
     return general(step, drift=2, decay=2, noise=variance, temperature_inverse=beta, ridge=ridge)
 
@@ -145,8 +145,8 @@ def mmm19(
         >>> mf.conventions.mmm19(0.5, temperature=0.6, dimension=3).temperature
         0.1
     """
-    tau = _check.number(temperature, "temperature", at_least=0)
-    dimension = _check.integer(dimension, "dimension", at_least=1)
+    tau = check.number(temperature, "temperature", at_least=0)
+    dimension = check.integer(dimension, "dimension", at_least=1)
     beta = dimension / tau if tau > 0 else None
     return mmn18(step, temperature_inverse=beta, ridge=ridge, noise=noise)
 
@@ -164,7 +164,7 @@ def cargese(step: float, *, temperature: float = 0.0, noise: str = "recursion") 
         >>> mf.conventions.cargese(1e-3, temperature=0.2)
         Canonical(step=0.001, clock=1.0, ridge=0.0, temperature=0.1)
     """
-    temperature = _check.number(temperature, "temperature", at_least=0)
+    temperature = check.number(temperature, "temperature", at_least=0)
     beta = 1 / temperature if temperature > 0 else None
     return simons(step, temperature_inverse=beta, noise=noise)
 
@@ -185,7 +185,7 @@ def simons(step: float, *, temperature_inverse: float | None = None, noise: str 
         >>> mf.conventions.simons(1e-3, temperature_inverse=5.0).beta
         10.0
     """
-    variance = 1.0 if _check.choice(noise, "noise", NOISES) == "recursion" else 2.0
+    variance = 1.0 if check.choice(noise, "noise", NOISES) == "recursion" else 2.0
     return general(step, noise=variance, temperature_inverse=temperature_inverse)
 
 
@@ -205,7 +205,7 @@ def variance_rule(
         >>> mf.conventions.variance_rule(0.25, temperature_inverse=1.0)
         Canonical(step=0.5, clock=2.0, ridge=0.0, temperature=0.25)
     """
-    variance = 1.0 if _check.choice(noise, "noise", NOISES) == "recursion" else 4.0
+    variance = 1.0 if check.choice(noise, "noise", NOISES) == "recursion" else 4.0
     beta = temperature_inverse
     return general(step, drift=2, decay=2, noise=variance, temperature_inverse=beta, ridge=ridge)
 
@@ -223,7 +223,7 @@ def ito(noise: float, *, step: float | None = None, ridge: float = 0.0) -> Canon
         >>> mf.conventions.ito(0.2).temperature.__round__(12)
         0.02
     """
-    eta = _check.number(_check.number(noise, "noise", at_least=0), "noise", at_most=1e150)
+    eta = check.number(check.number(noise, "noise", at_least=0), "noise", at_most=1e150)
     return general(step, noise=eta**2, temperature_inverse=1.0, ridge=ridge)
 
 
@@ -243,8 +243,8 @@ def nws22(
         >>> mf.conventions.nws22(0.1, temperature=0.02, ridge=0.05, loss="square")
         Canonical(step=0.2, clock=2.0, ridge=0.05, temperature=0.01)
     """
-    temperature = _check.number(temperature, "temperature", at_least=0)
-    drift = 1.0 if _check.choice(loss, "loss", ("half-square", "square")) == "half-square" else 2.0
+    temperature = check.number(temperature, "temperature", at_least=0)
+    drift = 1.0 if check.choice(loss, "loss", ("half-square", "square")) == "half-square" else 2.0
     beta = 1 / temperature if temperature > 0 else None
     return general(step, drift=drift, decay=2, noise=2, temperature_inverse=beta, ridge=ridge)
 
@@ -264,8 +264,8 @@ def gradient_descent(step: float, *, neurons: int, weight_decay: float = 0.0) ->
         >>> mf.conventions.gradient_descent(step=4.0, neurons=800)
         Canonical(step=0.01, clock=0.0025, ridge=0.0, temperature=0.0)
     """
-    n = _check.integer(neurons, "neurons", at_least=1)
-    decay = _check.number(weight_decay, "weight_decay", at_least=0)
+    n = check.integer(neurons, "neurons", at_least=1)
+    decay = check.number(weight_decay, "weight_decay", at_least=0)
     return general(step, drift=2 / n, decay=1, ridge=decay)
 
 

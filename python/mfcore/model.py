@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from . import _check
 from . import data as data_laws
-from ._registry import configurable, configurable_module
+from ._base import check
+from ._base.registry import configurable, configurable_module
 from .data import DataLaw
 from .init import InitialLaw
 from .network import Network
 
 if TYPE_CHECKING:
-    from .reduce import ReducedModel
+    from .reductions._model import ReducedModel
 
 configurable_module(data_laws)
 
@@ -60,13 +60,13 @@ class Model:
     rates: Mapping[str, float] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        _check.instance(self.data, "data", DataLaw, "a data law from mfcore.data")
-        _check.instance(self.network, "network", Network, "an mf.Network")
+        check.instance(self.data, "data", DataLaw, "a data law from mfcore.data")
+        check.instance(self.network, "network", Network, "an mf.Network")
         if self.init is not None:
-            _check.instance(self.init, "init", InitialLaw, "an initial law from mfcore.init")
+            check.instance(self.init, "init", InitialLaw, "an initial law from mfcore.init")
             self.init.check(self.network, self.data.d)
-        object.__setattr__(self, "ridge", _check.number(self.ridge, "ridge", at_least=0))
-        object.__setattr__(self, "temperature", _check.number(self.temperature, "temperature", at_least=0))
+        object.__setattr__(self, "ridge", check.number(self.ridge, "ridge", at_least=0))
+        object.__setattr__(self, "temperature", check.number(self.temperature, "temperature", at_least=0))
         if self.rates is not None:
             object.__setattr__(self, "rates", self._checked_rates(self.rates) or None)
 
@@ -82,7 +82,7 @@ class Model:
 
     def reduce(self, **options: Any) -> ReducedModel:
         """The model in the coordinates its symmetry leaves: see `mfcore.reduce`."""
-        from .reduce import reduce
+        from .reductions._model import reduce
 
         return reduce(self, **options)
 
@@ -91,14 +91,14 @@ class Model:
         known = [entry.name for entry in dataclasses.fields(self)]
         for name in changes:
             if name not in known:
-                hint = _check.did_you_mean(name, known)
+                hint = check.did_you_mean(name, known)
                 raise TypeError(
                     f"replace takes the fields of a model ({', '.join(known)}), got {name!r}{hint}"
                 )
         return dataclasses.replace(self, **changes)
 
     def _checked_rates(self, rates: Any) -> dict[str, float]:
-        _check.instance(rates, "rates", Mapping, 'a mapping such as {"a": 2.0}')
+        check.instance(rates, "rates", Mapping, 'a mapping such as {"a": 2.0}')
         trained = self.network.trained
         for block in rates:
             if block not in trained:
@@ -107,7 +107,7 @@ class Model:
                     f"rates must name trained blocks ({', '.join(trained)}), got {block!r}, "
                     f"which {why} in {self.network!r}"
                 )
-        return {block: _check.number(rate, f"rates[{block!r}]", above=0) for block, rate in rates.items()}
+        return {block: check.number(rate, f"rates[{block!r}]", above=0) for block, rate in rates.items()}
 
     def __repr__(self) -> str:
         shown = [f"data={self.data!r}", f"network={self.network!r}"]

@@ -8,13 +8,14 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
-from . import _check, _core, _registry, activations
+from . import _core, activations
+from ._base import check, registry
 from .activations import Activation
 
-_registry.configurable_module(activations)
+registry.configurable_module(activations)
 
 
-@_registry.configurable
+@registry.configurable
 @dataclass(frozen=True)
 class Network:
     """A two-layer network f(x) = ∫ σ*(x; θ) ρ(dθ), σ*(x; θ) = a·σ(⟨w, x⟩ + b).
@@ -45,14 +46,14 @@ class Network:
     def __post_init__(self) -> None:
         what = "an activation from mfcore.activations"
         if isinstance(self.activation, str):
-            named = [name for name in _registry.public_names(activations) if name.islower() and name != "get"]
+            named = [name for name in registry.public_names(activations) if name.islower() and name != "get"]
             close = difflib.get_close_matches(self.activation.lower(), named, n=1)
             hint = f"; did you mean mf.activations.{close[0]}?" if close else ""
             raise TypeError(f"activation must be {what}, got {self.activation!r}{hint}")
-        _check.instance(self.activation, "activation", Activation, what)
-        _check.choice(self.output, "output", ("one", "fixed", "trained"))
-        _check.choice(self.bias, "bias", ("none", "trained"))
-        object.__setattr__(self, "sphere", _check.boolean(self.sphere, "sphere"))
+        check.instance(self.activation, "activation", Activation, what)
+        check.choice(self.output, "output", ("one", "fixed", "trained"))
+        check.choice(self.bias, "bias", ("none", "trained"))
+        object.__setattr__(self, "sphere", check.boolean(self.sphere, "sphere"))
 
     @property
     def has_a(self) -> bool:
@@ -104,12 +105,12 @@ class Network:
         return {name: value for name, value in self.__dict__.items() if name != "_core"}
 
     def _to_config(self) -> dict[str, Any]:
-        return _registry.table_of(self)
+        return registry.table_of(self)
 
 
 def from_config(table: Mapping[str, Any]) -> Network:
     """The inverse of `Network._to_config`."""
-    network = _registry.from_config(dict(table))
+    network = registry.from_config(dict(table))
     if not isinstance(network, Network):
         raise ValueError(f"a network must have the kind 'Network', got {table.get('kind')!r}")
     return network

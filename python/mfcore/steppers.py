@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _check, _core
-from ._check import FloatArray
-from ._grid_steppers import FiniteVolume1D, FiniteVolume2D
-from ._rng import RNG, seed_of
-from ._rungs.particles import message_of, rates_of, system_of
-from ._turn import Turn
-from .expectation import Expectation
-from .functions import require_finite
+from . import _core
+from ._base import check
+from ._base.check import FloatArray
+from ._base.rng import RNG, seed_of
+from ._base.turn import Turn
+from .density._steppers import FiniteVolume1D, FiniteVolume2D
+from .expectations._rules import Expectation
+from .measures._functions import require_finite
 from .model import Model
 from .network import Network
+from .neurons._flow import rates_of, system_of
+from .runs._ends import message_of
 
 __all__ = ["SGD", "FiniteVolume1D", "FiniteVolume2D", "Flow"]
 
@@ -67,17 +69,17 @@ class SGD:
         rng: RNG = None,
         threads: int | None = None,
     ) -> None:
-        _check.instance(network, "network", Network, "an mf.Network")
+        check.instance(network, "network", Network, "an mf.Network")
         self.network, self.theta = network, _own(theta, network.row(0))
         self.steps = 0
         self._d = self.theta.shape[1] - network.row(0)
         speeds = {} if rates is None else _checked_rates(rates, network)
         self._options: dict[str, Any] = {
-            "ridge": _check.number(ridge, "ridge", at_least=0),
-            "temperature": _check.number(temperature, "temperature", at_least=0),
+            "ridge": check.number(ridge, "ridge", at_least=0),
+            "temperature": check.number(temperature, "temperature", at_least=0),
             "rates": rates_of(speeds),
             "seed": seed_of(rng),
-            "threads": _check.threads(threads),
+            "threads": check.threads(threads),
         }
         self._turn = Turn()
 
@@ -102,7 +104,7 @@ class SGD:
             1
         """
         inputs, labels = self._samples(X, y)
-        size = _check.number(h, "h", at_least=0)
+        size = check.number(h, "h", at_least=0)
         core = self.network._core
         with self._turn:
             if not _core.sgd_step(core, self.theta, inputs, labels, size, self.steps, **self._options):
@@ -134,10 +136,10 @@ class SGD:
             1000
         """
         inputs, labels = self._samples(X, y)
-        sizes = _check.array(h, "h", empty=True)
+        sizes = check.array(h, "h", empty=True)
         if sizes.ndim == 0:
             sizes = np.full(len(inputs), float(sizes))
-        sizes = _check.array(sizes, "h", shape=(len(inputs),))
+        sizes = check.array(sizes, "h", shape=(len(inputs),))
         if (sizes < 0).any():
             raise ValueError(f"h must be >= 0, got {sizes.min()}")
         core = self.network._core
@@ -166,8 +168,8 @@ class SGD:
 
     def _samples(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         inputs = _inputs(X, self._d)
-        labels = np.atleast_1d(_check.array(y, "y"))
-        return inputs, _check.array(labels, "y", shape=(len(inputs),))
+        labels = np.atleast_1d(check.array(y, "y"))
+        return inputs, check.array(labels, "y", shape=(len(inputs),))
 
     def _message(self) -> str:
         return (
@@ -207,7 +209,7 @@ class Flow:
         expectation: Expectation | None = None,
         threads: int | None = None,
     ) -> None:
-        _check.instance(model, "model", Model, "an mf.Model")
+        check.instance(model, "model", Model, "an mf.Model")
         if model.row is None:
             raise ValueError(f"data must have finite d for neurons, got {model.data!r}")
         if model.temperature > 0:
@@ -217,9 +219,9 @@ class Flow:
             )
         if expectation is not None:
             what = "mf.Exact() or mf.MonteCarlo(samples, rng)"
-            _check.instance(expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
+            check.instance(expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
         self.model, self.theta, self.t = model, _own(theta, model.network.row(0), model.row), 0.0
-        self._system = system_of(model, len(theta), expectation, _check.threads(threads))
+        self._system = system_of(model, len(theta), expectation, check.threads(threads))
         self._turn = Turn()
 
     def __repr__(self) -> str:
@@ -247,7 +249,7 @@ class Flow:
             )
         if out is None:
             return velocity
-        _check.output(out, "out", velocity.shape)[...] = velocity
+        check.output(out, "out", velocity.shape)[...] = velocity
         return out
 
     def step(self, h: float) -> None:
@@ -262,7 +264,7 @@ class Flow:
             >>> flow.theta.round(6).tolist()  # 1 - 0.9^10
             [[0.651322]]
         """
-        size = _check.number(h, "h", at_least=0)
+        size = check.number(h, "h", at_least=0)
         if size > 0:
             with self._turn:
                 self._go(_core.Flow.fixed(self._system, self.theta, "euler", size), size)
@@ -282,8 +284,8 @@ class Flow:
             >>> bool(abs(flow.theta[0, 0] - (1 - math.exp(-2))) < 1e-6)
             True
         """
-        duration = _check.number(t, "t", at_least=0)
-        rtol, atol = (_check.number(v, n, above=0) for v, n in ((rtol, "rtol"), (atol, "atol")))
+        duration = check.number(t, "t", at_least=0)
+        rtol, atol = (check.number(v, n, above=0) for v, n in ((rtol, "rtol"), (atol, "atol")))
         if duration > 0:
             with self._turn:
                 self._go(_core.Flow.dopri5(self._system, self.theta, rtol=rtol, atol=atol), duration)
@@ -304,16 +306,16 @@ def _own(theta: Any, least: int, row: int | None = None) -> FloatArray:
     if len(shape) != 2 or shape[0] < 1 or (shape[1] != row if row is not None else shape[1] <= least):
         want = f"(any, {row})" if row is not None else f"(any, > {least})"
         raise ValueError(f"theta must have shape {want}, got {shape}")
-    return _check.output(theta, "theta", shape)
+    return check.output(theta, "theta", shape)
 
 
 def _inputs(X: npt.ArrayLike, d: int) -> FloatArray:
-    return _check.array(np.atleast_2d(_check.array(X, "X")), "X", shape=(None, d))
+    return check.array(np.atleast_2d(check.array(X, "X")), "X", shape=(None, d))
 
 
 def _checked_rates(rates: Any, network: Network) -> dict[str, float]:
-    _check.instance(rates, "rates", Mapping, 'a mapping such as {"a": 2.0}')
+    check.instance(rates, "rates", Mapping, 'a mapping such as {"a": 2.0}')
     for block in rates:
         if block not in network.trained:
             raise ValueError(f"rates must name trained blocks ({', '.join(network.trained)}), got {block!r}")
-    return {block: _check.number(rate, f"rates[{block!r}]", above=0) for block, rate in rates.items()}
+    return {block: check.number(rate, f"rates[{block!r}]", above=0) for block, rate in rates.items()}

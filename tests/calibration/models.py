@@ -1,6 +1,6 @@
 """Random models of the limit, and random settings of the rungs that solve them.
 
-Two families that share no model: `tuning`, on which the safety factors in `mfcore._rungs` were chosen, and
+Two families that share no model: `tuning`, on which the safety factors in the rungs were chosen, and
 `held out`, on which they are judged. They differ in the seed, in every dimension d (even or odd), in the
 smooth activations, and in the number of knots of the piecewise-linear ones.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 import mfcore as mf
 import numpy as np
-from mfcore._atom_starts import _block_curve
+from mfcore.atoms._starts import _block_curve
 
 from .models import Problem
 

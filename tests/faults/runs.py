@@ -7,7 +7,7 @@ from typing import Any
 
 import mfcore as mf
 import numpy as np
-from mfcore import _run
+from mfcore.runs import _run
 
 NET = mf.Network(mf.activations.relu)
 MODEL = mf.Model(mf.data.IsotropicGaussians(20, 0.5), NET, mf.init.Radial(0.5))

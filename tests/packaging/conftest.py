@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from mfcore import _build, _loader
+from mfcore._base import build
+from mfcore._core import _loader
 
 
 @pytest.fixture(scope="session")
 def package():
     """Folder of the installed package."""
-    return Path(_build.get_include()).parent
+    return Path(build.get_include()).parent
 
 
 @pytest.fixture(scope="session")

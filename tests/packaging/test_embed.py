@@ -4,7 +4,7 @@ import re
 
 import mfcore as mf
 import numpy as np
-from mfcore import _build
+from mfcore._base import build
 
 
 def grad_psi(samples):
@@ -21,7 +21,7 @@ def grad_psi(samples):
 def test_a_program_built_against_the_installed_package_agrees_with_python(level, source, run, tmp_path):
     configured = run(
         "cmake", "-S", source / "tests" / "embed", "-B", tmp_path, "-G", "Ninja",
-        f"-Dmfcore_DIR={_build.get_cmake_dir()}", f"-DMFCORE_ISA={level}",
+        f"-Dmfcore_DIR={build.get_cmake_dir()}", f"-DMFCORE_ISA={level}",
     )  # fmt: skip
     assert configured.returncode == 0, configured.stdout + configured.stderr
     built = run("cmake", "--build", tmp_path)
@@ -40,7 +40,7 @@ def test_a_program_built_against_the_installed_package_agrees_with_python(level,
 def test_asking_cmake_for_a_level_that_is_not_there_names_those_that_are(source, run, tmp_path):
     configured = run(
         "cmake", "-S", source / "tests" / "embed", "-B", tmp_path, "-G", "Ninja",
-        f"-Dmfcore_DIR={_build.get_cmake_dir()}", "-DMFCORE_ISA=v1",
+        f"-Dmfcore_DIR={build.get_cmake_dir()}", "-DMFCORE_ISA=v1",
     )  # fmt: skip
     assert configured.returncode != 0
     assert re.search(r"MFCORE_ISA must be one of [a-z0-9;\s]+, got\s+'v1'", configured.stderr)
@@ -59,7 +59,7 @@ def test_every_installed_header_compiles_alone(package, run, tmp_path):
     for header in (package / "include").rglob("*.hpp"):
         source.write_text(f"#include <{header.relative_to(package / 'include')}>\n")
         done = run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I",
-                   _build.get_include(), source)  # fmt: skip
+                   build.get_include(), source)  # fmt: skip
         assert done.returncode == 0, done.stderr
 
 

@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from mfcore import _loader
+from mfcore._core import _loader
 
 SCRIPT = """
 import json, mfcore as mf

@@ -9,7 +9,7 @@ IGNORED = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^\s*#(?:[^\n]*\\\n)*[^\n]*', re.S | re.M
 )
 TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<[^<>]*>)*>")
-NAMESPACE = re.compile(r"\bnamespace\b\s*([\w:]*)\s*$")
+NAMESPACE = re.compile(r"\bnamespace\b\s*((?:[\w:]|inline\s)*)\s*$")
 TYPE = re.compile(
     r"^\s*(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+(?:alignas\([^)]*\)\s*)?([\w:]+)"
 )

@@ -4,7 +4,7 @@ from importlib.metadata import distribution
 from pathlib import PurePosixPath
 
 import pytest
-from mfcore import _loader
+from mfcore._core import _loader
 
 
 @pytest.fixture(scope="module")

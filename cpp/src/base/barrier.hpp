@@ -7,12 +7,12 @@
 #include <thread>
 #include <vector>
 
-#include "mfcore/views.hpp"
+#include "mfcore/base/views.hpp"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-namespace mfcore {
+namespace mfcore::inline base {
 
 template <class T>
 class Exchange {
@@ -79,4 +79,4 @@ private:
     std::vector<Line> memory_;
 };
 
-}  // namespace mfcore
+}  // namespace mfcore::inline base

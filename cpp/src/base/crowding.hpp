@@ -9,7 +9,7 @@
 #include <chrono>
 #include <limits>
 
-namespace mfcore {
+namespace mfcore::inline base {
 
 /// Chooses between a team and one thread for each piece of a long loop, by the time the pieces take. Only for
 /// loops whose results do not depend on the number of threads.
@@ -123,4 +123,4 @@ private:
     Clock::time_point until_{};  // alone
 };
 
-}  // namespace mfcore
+}  // namespace mfcore::inline base

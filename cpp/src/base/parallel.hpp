@@ -8,14 +8,14 @@
 #include <optional>
 
 #include "base/crowding.hpp"
-#include "mfcore/run.hpp"
-#include "mfcore/views.hpp"
+#include "mfcore/base/run.hpp"
+#include "mfcore/base/views.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-namespace mfcore {
+namespace mfcore::inline base {
 
 /// Run body() and keep its first exception for later: none may leave a parallel region.
 class ErrorKeeper {
@@ -129,4 +129,4 @@ inline int threads_for(Index nanoseconds, int requested) {
     return static_cast<int>(std::clamp<Index>(nanoseconds / kWorkPerThread, 1, resolve_threads(requested)));
 }
 
-}  // namespace mfcore
+}  // namespace mfcore::inline base

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
-#include "mfcore/views.hpp"
+#include "mfcore/base/views.hpp"
 
-namespace mfcore::simd {
+namespace mfcore::inline base::simd {
 
 #if defined(__AVX512F__)
 inline constexpr int kBytes = 64;
@@ -86,4 +86,4 @@ inline T sum(Vec<T> v) {
     return sum_of_lanes(v);
 }
 
-}  // namespace mfcore::simd
+}  // namespace mfcore::inline base::simd

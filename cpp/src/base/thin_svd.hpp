@@ -2,7 +2,7 @@
 
 #include <Eigen/Dense>
 
-namespace mfcore {
+namespace mfcore::inline base {
 
 /// a = left · diag(sizes) · rightᵀ with min(rows, cols) columns on either side.
 struct ThinSvd {
@@ -22,4 +22,4 @@ inline ThinSvd thin_svd(const Eigen::MatrixXd& a) {
     return solved(Eigen::BDCSVD<Eigen::MatrixXd>(a, thin));
 }
 
-}  // namespace mfcore
+}  // namespace mfcore::inline base

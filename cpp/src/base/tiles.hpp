@@ -11,7 +11,7 @@
 
 #include "base/simd.hpp"
 
-namespace mfcore::tiles {
+namespace mfcore::inline base::tiles {
 
 using simd::Vec;
 
@@ -80,4 +80,4 @@ void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrin
     });
 }
 
-}  // namespace mfcore::tiles
+}  // namespace mfcore::inline base::tiles

@@ -12,7 +12,7 @@ from typing import Any
 import mfcore
 
 from .. import activations, conventions, data, experiments, init, steppers
-from .._registry import public_names
+from .._base.registry import public_names
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
 
 
 def _info(_: argparse.Namespace) -> None:
-    from .._build import build_info
+    from .._base.build import build_info
 
     built = build_info()
     usable = ", ".join(built["usable"])

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .. import _files, experiments
-from .._build import build_info
+from .. import experiments
+from .._base import files
+from .._base.build import build_info
 from ._run import watched
 from ._show import unused
 
@@ -63,7 +64,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     def write(numbers: Path) -> None:
         written[:] = report.write(numbers.parent, made=made)
 
-    saved, failure = _files.rescue(write, folder / f"{name}.npz")
+    saved, failure = files.rescue(write, folder / f"{name}.npz")
     if saved:
         print(f"{work.seconds():.0f} s; written: {', '.join(map(str, written))}")
     if failure:
@@ -75,7 +76,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 def _keep(work: experiments.Work, path: Path) -> int:
     where = "nothing was finished"
     if work.runs or work.arrays:
-        saved, failure = _files.rescue(lambda file: experiments.save_runs(file, work.runs, work.arrays), path)
+        saved, failure = files.rescue(lambda file: experiments.save_runs(file, work.runs, work.arrays), path)
         where = failure or f"what was run until then is in {saved}"
     print(f"mfcore: interrupted: {where}", file=sys.stderr)
     return 130

@@ -9,12 +9,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .. import _check, _files
-from .._checkpoint import Found, Place
-from .._registry import Table
+from .._base import check, files
+from .._base.registry import Table
 from ..config import decode, read_table
-from ..solve import plan_of, resume, solve
-from ..trajectory import Trajectory
+from ..runs._checkpoint import Found, Place
+from ..runs._solve import plan_of, resume, solve
+from ..runs._trajectory import Trajectory
 from ._show import summary, unused
 
 _HELP = """the file holds the arguments of mf.solve; objects are tables with their kind:
@@ -79,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
     unused(out, "--out", arguments.force)
     place = _place(options, arguments)
     result = _solve(options, place, arguments)
-    saved, failure = _files.rescue(result.save, out)
+    saved, failure = files.rescue(result.save, out)
     if saved and place is not None:
         place.release()
     where = f"saved in {saved}" if saved else "not saved"
@@ -95,7 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _place(options: dict[str, Any], arguments: argparse.Namespace) -> Place | None:
     """Where the checkpoint is to be; it stays until the result is saved."""
     checkpoint = options.pop("checkpoint", None)
-    begun = checkpoint is not None and _files.target(checkpoint, "checkpoint").exists()
+    begun = checkpoint is not None and files.target(checkpoint, "checkpoint").exists()
     if arguments.resume and not begun:
         where = "none is named" if checkpoint is None else f"{checkpoint!r} does not exist"
         raise ValueError(f"--resume needs the checkpoint of an unfinished run; {where}")
@@ -133,7 +133,7 @@ def _options(source: Path, changes: list[str]) -> dict[str, Any]:
         _set(table, change)
     for key in table:
         if key not in _KEYS:
-            hint = _check.did_you_mean(key, _KEYS) or f"; a run has {', '.join(_KEYS)}"
+            hint = check.did_you_mean(key, _KEYS) or f"; a run has {', '.join(_KEYS)}"
             raise ValueError(f"{source}: unknown entry {key!r}{hint}")
     for key in ("model", "method", "horizon"):
         if key not in table:
@@ -157,7 +157,7 @@ def _set(table: Table, change: str) -> None:
     for k, name in enumerate(names[:-1], start=1):
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise ValueError(f"--set {change}: {'.'.join(names[:k])} is {_check.shown(table)}, not a table")
+            raise ValueError(f"--set {change}: {'.'.join(names[:k])} is {check.shown(table)}, not a table")
     table[names[-1]] = _value(text.strip())
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check, _files
-from .._check import FloatArray
-from ..trajectory import Trajectory, load
+from .._base import check, files
+from .._base.check import FloatArray
+from ..runs._trajectory import Trajectory, load
 
 _ROWS = 10
 
@@ -37,7 +37,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
 def _show(arguments: argparse.Namespace) -> None:
     if not Path(arguments.result).is_file():
         raise ValueError(f"RESULT.npz must be a file, got {arguments.result!r}")
-    _check.choice(arguments.log, "--log", ("", "x", "y", "xy"))
+    check.choice(arguments.log, "--log", ("", "x", "y", "xy"))
     if arguments.plot:
         unused(Path(arguments.plot), "--plot", arguments.force)
         _check_format(Path(arguments.plot))
@@ -53,7 +53,7 @@ def _show(arguments: argparse.Namespace) -> None:
 def unused(path: Path, name: str, force: bool) -> None:
     """Refuse a file that is there or cannot be: before the work, not after it."""
     try:
-        exists = _files.writable(path, name).exists()
+        exists = files.writable(path, name).exists()
     except OSError as error:
         raise ValueError(str(error)) from None
     if exists and not force:

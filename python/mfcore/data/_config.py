@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _check, network
+from .. import network
+from .._base import check
 from ._finite import Dataset
 from ._gaussians import AnisotropicGaussians, IsotropicGaussians
 from ._law import DataLaw
@@ -30,12 +31,12 @@ def from_config(config: Mapping[str, Any]) -> DataLaw:
         >>> mf.data.from_config({"kind": "Staircase", "d": 12, "monomials": [[0], [0, 1]]})
         Staircase(d=12, monomials={(0,): 1.0, (0, 1): 1.0})
     """
-    _check.instance(config, "config", Mapping, 'a mapping such as {"kind": "Linear", "w": [1.0]}')
+    check.instance(config, "config", Mapping, 'a mapping such as {"kind": "Linear", "w": [1.0]}')
     given = dict(config)
-    kind = _check.choice(given.pop("kind", None), "kind of data", KINDS)
+    kind = check.choice(given.pop("kind", None), "kind of data", KINDS)
     fields = [f for f in dataclasses.fields(KINDS[kind]) if f.init]  # type: ignore[arg-type]
     for name in given:
-        _check.choice(name, f"argument of {kind}", [f.name for f in fields])
+        check.choice(name, f"argument of {kind}", [f.name for f in fields])
     for f in fields:
         if f.name not in given and f.default is dataclasses.MISSING:
             raise ValueError(f"{kind} must be given {f.name}, got {', '.join(given) or 'nothing'}")

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check, _core
-from .._check import FloatArray
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
 from ._law import DataLaw, dimension, set_field
 
 BATCH = 256  # samples asked of a stream at a time; part of the meaning of a seed
@@ -42,11 +43,11 @@ class Dataset(DataLaw):
     d: int = field(init=False)
 
     def __post_init__(self) -> None:
-        X = _check.array(self.X, "X", shape=(None, None)).view()
-        y = _check.array(self.y, "y", shape=(None,)).view()
+        X = check.array(self.X, "X", shape=(None, None)).view()
+        y = check.array(self.y, "y", shape=(None,)).view()
         if len(X) != len(y):
             raise ValueError(f"y must have one label for each of the {len(X)} rows of X, got {len(y)}")
-        _check.squares(y, "y")
+        check.squares(y, "y")
         X.flags.writeable = y.flags.writeable = False
         set_field(self, "X", X)
         set_field(self, "y", y)
@@ -161,6 +162,6 @@ def _check_signature(source: Callable[..., Any]) -> None:
 def _checked(batch: Any, n: int, d: int | None) -> tuple[FloatArray, FloatArray]:
     if not isinstance(batch, tuple | list) or len(batch) != 2:
         raise TypeError(f"source must return a pair (X, y), got {type(batch).__name__}")
-    X = _check.array(batch[0], "X of the source", shape=(n, d))
-    y = _check.array(batch[1], "y of the source", shape=(n,))
+    X = check.array(batch[0], "X of the source", shape=(n, d))
+    y = check.array(batch[1], "y of the source", shape=(n,))
     return X, y

@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _check, _core
-from .._check import FloatArray
-from .._parts import GaussianPart
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
 from ._law import DataLaw, check_orthonormal, dimension, own_array, set_field
+from ._parts import GaussianPart
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +132,7 @@ class AnisotropicGaussians(DataLaw):
         d = int(self.d)
         given: int | None = None
         if self.s0 is not None:
-            given = _check.integer(self.s0, "s0", at_least=1)
+            given = check.integer(self.s0, "s0", at_least=1)
             if given > d:
                 raise ValueError(f"s0 must be <= d = {d}, got {given}")
         elif self.fraction is not None:
@@ -185,11 +186,11 @@ class AnisotropicGaussians(DataLaw):
 
 
 def _delta(value: Any) -> float:
-    return _check.number(value, "delta", at_least=0, below=1)
+    return check.number(value, "delta", at_least=0, below=1)
 
 
 def _fraction(value: Any) -> float:
-    return _check.number(value, "fraction", above=0, at_most=1)
+    return check.number(value, "fraction", above=0, at_most=1)
 
 
 def _scaling(factor: float) -> Any:

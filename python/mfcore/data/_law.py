@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _check, _core
-from .._check import FloatArray
-from .._parts import GaussianPart
-from .._rng import seed_of
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
+from .._base.rng import seed_of
 from ..network import Network
+from ._parts import GaussianPart
 
 MOST_NOISE = 1e150  # standard deviations whose squares, and sums of such squares, are numbers
 
@@ -61,10 +62,10 @@ class DataLaw(ABC):
             >>> bool((tail == X[3:]).all())
             True
         """
-        n = _check.count(n, "n")
-        first = _check.integer(first, "first", at_least=0, at_most=2**63 - 1 - n)
+        n = check.count(n, "n")
+        first = check.integer(first, "first", at_least=0, at_most=2**63 - 1 - n)
         d = self._finite_dimension()
-        _check.memory(8.0 * n * (d + 1), *(("n", n) if n > 1 else ("d", d)))
+        check.memory(8.0 * n * (d + 1), *(("n", n) if n > 1 else ("d", d)))
         sampler = self._iid_sampler
         X, y = sampler.draw(seed_of(rng), first, n)
         return X, y
@@ -175,17 +176,17 @@ def dimension(value: Any, *, infinite: bool = False) -> float:
     """Check `d`: an int >= 1, or math.inf where that is allowed."""
     if infinite and isinstance(value, float) and value == math.inf:
         return math.inf
-    return _check.count(value, "d")
+    return check.count(value, "d")
 
 
 def noise_level(value: Any) -> float:
     """Check the standard deviation of label noise: a number >= 0 whose square is one, too."""
-    return _check.number(_check.number(value, "noise", at_least=0), "noise", at_most=MOST_NOISE)
+    return check.number(check.number(value, "noise", at_least=0), "noise", at_most=MOST_NOISE)
 
 
 def own_array(value: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> FloatArray:
     """A read-only copy, so that a law never changes with the caller's array."""
-    array = _check.array(value, name, shape=shape).copy()
+    array = check.array(value, name, shape=shape).copy()
     array.flags.writeable = False
     return array
 

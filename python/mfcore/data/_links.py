@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import roots_hermitenorm
 
-from .. import _check, _core
-from .._check import FloatArray
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
 
 Terms = dict[tuple[int, ...], float]
 LinkFunction = Callable[[FloatArray], FloatArray]
@@ -41,28 +42,28 @@ class CheckedLink:
 def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
     """A callable as it is; coefficients as a dict of tuples, checked against P and the kind of inputs."""
     if callable(link):
-        _check.memory(32.0 * p, "directions", p)
+        check.memory(32.0 * p, "directions", p)
         CheckedLink(link)(np.linspace(0.25, 0.75, 2 * p).reshape(2, p))
         return link  # type: ignore[no-any-return]
     if isinstance(link, Mapping):
         if not link:
             raise ValueError("link must have at least one coefficient, got {}")
-        check = fourier_key if inputs == "hypercube" else _degrees
+        key_of = fourier_key if inputs == "hypercube" else _degrees
         terms: Terms = {}
         for key, value in link.items():
-            clean = check(key, p, "link")
+            clean = key_of(key, p, "link")
             if clean in terms:
                 raise ValueError(f"link must name every term once, got {clean} twice")
-            terms[clean] = _check.number(value, f"link[{key!r}]")
-        _check.squares(np.array(list(terms.values())), "link")
+            terms[clean] = check.number(value, f"link[{key!r}]")
+        check.squares(np.array(list(terms.values())), "link")
         return terms
     if isinstance(link, Sequence | np.ndarray) and not isinstance(link, str):
         if inputs == "hypercube":
             raise ValueError("link must be a callable or a dict for inputs='hypercube', got a sequence")
         if p != 1:
             raise ValueError(f"link must be a callable or a dict for P > 1, got a sequence with P = {p}")
-        coefficients = _check.array(link, "link", shape=(None,))
-        _check.squares(coefficients, "link")
+        coefficients = check.array(link, "link", shape=(None,))
+        check.squares(coefficients, "link")
         return {(k,): float(c) for k, c in enumerate(coefficients)}
     raise TypeError(f"link must be a callable, a dict or a sequence of coefficients, got {link!r}")
 
@@ -71,7 +72,7 @@ def fourier_key(key: Any, p: int | None, name: str) -> tuple[int, ...]:
     """A monomial as an ascending tuple of distinct coordinates, each in [0, p) if p is given."""
     if not isinstance(key, tuple | list):
         raise TypeError(f"{name} must use tuples of coordinates such as (0, 1), got {key!r}")
-    coordinates = tuple(sorted(_check.integer(j, f"{name}: coordinate of {key!r}") for j in key))
+    coordinates = tuple(sorted(check.integer(j, f"{name}: coordinate of {key!r}") for j in key))
     if len(set(coordinates)) < len(coordinates):
         raise ValueError(f"{name}: a monomial must not repeat a coordinate, got {key!r}")
     if coordinates and coordinates[0] < 0:
@@ -86,7 +87,7 @@ def _degrees(key: Any, p: int, name: str) -> tuple[int, ...]:
         raise TypeError(f"{name} must use tuples of degrees such as (1, 0), got {key!r}")
     if len(key) != p:
         raise ValueError(f"{name}: degrees must have length P = {p}, got {key!r}")
-    return tuple(_check.integer(k, f"{name}: degree of {key!r}", at_least=0) for k in key)
+    return tuple(check.integer(k, f"{name}: degree of {key!r}", at_least=0) for k in key)
 
 
 def compile_link(link: LinkFunction | Terms, p: int, inputs: str) -> _core.Link:

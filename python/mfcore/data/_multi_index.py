@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check, _core
-from .._check import FloatArray
-from .._parts import GaussianPart, HermiteLabel
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
 from . import _links
 from ._law import DataLaw, check_orthonormal, dimension, noise_level, own_array, set_field
+from ._parts import GaussianPart, HermiteLabel
 
 INPUTS = ("gaussian", "hypercube", "sphere")
 MAX_ENUMERATED = 16  # hypercubes up to 2^16 points count as finite laws
@@ -58,7 +59,7 @@ class MultiIndex(DataLaw):
 
     def __post_init__(self) -> None:
         set_field(self, "d", dimension(self.d, infinite=True))
-        _check.choice(self.inputs, "inputs", INPUTS)
+        check.choice(self.inputs, "inputs", INPUTS)
         set_field(self, "noise", noise_level(self.noise))
         set_field(self, "directions", self._checked_directions())
         set_field(self, "link", _links.canonical(self.link, self.P, self.inputs))
@@ -101,7 +102,7 @@ class MultiIndex(DataLaw):
 
     def _checked_directions(self) -> int | FloatArray:
         if np.ndim(self.directions) == 0:
-            p = _check.integer(self.directions, "directions", at_least=1)
+            p = check.integer(self.directions, "directions", at_least=1)
             if p > self.d:
                 raise ValueError(f"directions must be <= d = {self.d}, got {p}")
             return p
@@ -139,7 +140,7 @@ class MultiIndex(DataLaw):
     def _parts(self) -> list[GaussianPart] | None:
         if self.inputs != "gaussian" or math.isinf(self.d) or self._hermite is None:
             return None
-        _check.memory(8.0 * self.P * self.d, "directions", self.P)
+        check.memory(8.0 * self.P * self.d, "directions", self.P)
         rows = np.eye(self.P, int(self.d)) if self._rows is None else self._rows
         return [GaussianPart(1.0, lambda w: w, HermiteLabel(rows, self._hermite), self.noise)]
 
@@ -181,7 +182,7 @@ class Staircase(MultiIndex):
 
 def _monomials(given: Any, d: float) -> dict[tuple[int, ...], float]:
     if isinstance(given, Mapping):
-        pairs = [(key, _check.number(c, f"monomials[{key!r}]")) for key, c in given.items()]
+        pairs = [(key, check.number(c, f"monomials[{key!r}]")) for key, c in given.items()]
     elif isinstance(given, Sequence) and not isinstance(given, str):
         pairs = [(key, 1.0) for key in given]
     else:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _check, _core
-from .._check import FloatArray
-from .._parts import GaussianPart, HermiteLabel, NetworkLabel
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
 from ..network import Network
 from ._law import DataLaw, noise_level, own_array, set_field
+from ._parts import GaussianPart, HermiteLabel, NetworkLabel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +77,7 @@ class Linear(DataLaw):
 
     def __post_init__(self) -> None:
         set_field(self, "w", own_array(self.w, "w", (None,)))
-        _check.squares(self.w, "w")
+        check.squares(self.w, "w")
         set_field(self, "d", len(self.w))
         set_field(self, "noise", noise_level(self.noise))
         if self.cov is not None:
@@ -126,7 +127,7 @@ class Linear(DataLaw):
 
 def _covariance(value: Any, d: int) -> float | FloatArray:
     if np.ndim(value) == 0:
-        return _check.number(value, "cov", above=0)
+        return check.number(value, "cov", above=0)
     cov = own_array(value, "cov", (d, d))
     gap = np.abs(cov - cov.T)
     if gap.max() > 1e-12 * np.abs(cov).max():

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from .. import _check
+from .._base import check
 from ._report import SUFFIXES, Report, Row, save_runs
 from ._work import Work
 
@@ -46,8 +46,8 @@ def run(
     """
     module = _module(name)
     if size is None:
-        size = module.QUICK if _check.boolean(quick, "quick") else module.FULL
-    work = work or Work(seed=_check.integer(rng, "rng", at_least=0))
+        size = module.QUICK if check.boolean(quick, "quick") else module.FULL
+    work = work or Work(seed=check.integer(rng, "rng", at_least=0))
     perform: Callable[[Work, Any], Report] = module.run
     return perform(work, size)
 
@@ -63,5 +63,5 @@ def suffixes(name: str) -> tuple[str, ...]:
 
 
 def _module(name: str) -> Any:
-    chosen = _check.choice(name, "name", NAMES)
+    chosen = check.choice(name, "name", NAMES)
     return importlib.import_module(f".{chosen.replace('-', '_')}", __name__)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import data, init, theory
-from ..atoms import Atoms
-from ..density import PDE
+from ..atoms._atoms import Atoms
+from ..density._pde import PDE
 from ..model import Model
 from ..network import Network
 from ._report import Row, mean_and_error

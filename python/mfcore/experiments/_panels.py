@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import FloatArray
+from .._base.check import FloatArray
 from ..plots import density
 from ..plots._axes import COLORS, GREY, TEXT, axes
 from ..plots._runs import center
-from ..trajectory import Trajectory
+from ..runs._trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _files
-from .._archive import write_archive
-from .._build import build_info
-from .._check import FloatArray
-from ..measure import Cloud, Density
+from .._base import files
+from .._base.archive import write_archive
+from .._base.build import build_info
+from .._base.check import FloatArray
+from ..measures._measure import Cloud, Density
 from ..model import Model
 from ..plots._coordinates import columns
-from ..trajectory import Measure, Trajectory
+from ..runs._trajectory import Measure, Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,13 +121,13 @@ class Report:
         written = [stem.with_suffix(suffix) for suffix in SUFFIXES]
         png, svg, npz, page = written
         save_runs(npz, self.runs, self.arrays)  # first, as numbers take longest to get again
-        with _files.named(page):
+        with files.named(page):
             page.write_text(self.markdown(made), encoding="utf-8")
         for picture in (png, svg):
-            with _files.named(picture):
+            with files.named(picture):
                 self.figure.savefig(picture)
         if self.animation is not None:
-            with _files.named(stem):
+            with files.named(stem):
                 written.append(self.animation(stem))
         return written
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._check import FloatArray
+from .._base.check import FloatArray
 from ..model import Model
-from ..reduce import ReducedModel
-from ..solve import solve
-from ..trajectory import Trajectory
+from ..reductions._model import ReducedModel
+from ..runs._solve import solve
+from ..runs._trajectory import Trajectory
 
 _PROBE = 1.0  # seconds
 

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from .. import activations, conventions, data, init
-from .._check import FloatArray
-from ..atoms import Atoms
-from ..density import PDE
-from ..expectation import MonteCarlo
-from ..methods import SGD
+from .._base.check import FloatArray
+from ..atoms._atoms import Atoms
+from ..density._pde import PDE
+from ..expectations._rules import MonteCarlo
 from ..model import Model
 from ..network import Network
+from ..neurons._methods import SGD
 from ..plots import particles
 from ..plots._axes import COLORS, GREY, TEXT
-from ..trajectory import Trajectory
+from ..runs._trajectory import Trajectory
 from ._panels import along, blank, networks, over_limit, quiet, steps_above
 from ._report import Report, Row, averaged
 from ._work import Work

@@ -14,14 +14,14 @@ from functools import partial
 import numpy as np
 
 from .. import activations, conventions, data, init
-from ..density import PDE
-from ..expectation import MonteCarlo
-from ..methods import SGD
+from ..density._pde import PDE
+from ..expectations._rules import MonteCarlo
 from ..model import Model
 from ..network import Network
+from ..neurons._methods import SGD
 from ..plots._axes import TEXT
-from ..solve import log_times
-from ..trajectory import Trajectory
+from ..runs._solve import log_times
+from ..runs._trajectory import Trajectory
 from ._panels import laws_over_limit, networks, over_limit, quiet, steps_above, times, wide
 from ._report import Report, Row, averaged
 from ._work import Work

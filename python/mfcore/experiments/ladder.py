@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import plots, theory
-from .._check import FloatArray
-from ..density import PDE
-from ..functions import U
+from .._base.check import FloatArray
+from ..density._pde import PDE
+from ..measures._functions import U
 from ._ladder_variants import slope, variants
 from ._panels import blank
 from ._report import Report, Row, averaged, mean_and_error

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from .. import activations, data, init
-from .._check import FloatArray
-from ..certificate import certificate
-from ..density import PDE
-from ..distance import kl
-from ..energy import free_energy
-from ..gibbs import Stationary, gibbs
-from ..methods import SGD
+from .._base.check import FloatArray
+from ..density._pde import PDE
+from ..measures._distance import kl
+from ..measures._energy import free_energy
 from ..model import Model
 from ..network import Network
-from ..optimum import optimum
+from ..neurons._methods import SGD
 from ..plots import density
 from ..plots._axes import COLORS, GREY, TEXT
-from ..solve import log_times
-from ..trajectory import Trajectory
+from ..runs._solve import log_times
+from ..runs._trajectory import Trajectory
+from ..stationary._certificate import certificate
+from ..stationary._gibbs import Stationary, gibbs
+from ..stationary._optimum import optimum
 from ._panels import LIMIT, NETWORK, blank, networks, quiet
 from ._report import Report, Row, averaged
 from ._work import Work

@@ -17,17 +17,17 @@ import numpy as np
 from scipy import optimize, special
 
 from .. import activations, data, init
-from .._check import FloatArray
-from ..certificate import certificate
-from ..density import PDE
-from ..expectation import MonteCarlo
-from ..functions import risk
-from ..methods import SGD
+from .._base.check import FloatArray
+from ..density._pde import PDE
+from ..expectations._rules import MonteCarlo
+from ..measures._functions import risk
 from ..model import Model
 from ..network import Network
-from ..optimum import optimum
+from ..neurons._methods import SGD
 from ..plots._axes import COLORS, GREY, TEXT
-from ..trajectory import Trajectory
+from ..runs._trajectory import Trajectory
+from ..stationary._certificate import certificate
+from ..stationary._optimum import optimum
 from ._panels import blank, networks, quiet
 from ._report import Report, Row, averaged, mean_and_error
 from ._work import Work

@@ -17,16 +17,16 @@ import numpy as np
 import scipy
 
 from .. import activations, conventions, data, init
-from .._check import FloatArray
-from ..density import PDE
-from ..expectation import Exact
-from ..functions import risk
-from ..methods import SGD
+from .._base.check import FloatArray
+from ..density._pde import PDE
+from ..expectations._rules import Exact
+from ..measures._functions import risk
 from ..model import Model
 from ..network import Network
+from ..neurons._methods import SGD
 from ..plots._axes import COLORS, GREY, TEXT
-from ..reduce import ReducedModel
-from ..trajectory import Trajectory
+from ..reductions._model import ReducedModel
+from ..runs._trajectory import Trajectory
 from ._panels import along, blank, over_limit, quiet, steps_above
 from ._report import Report, Row, averaged
 from ._work import Work

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from .. import activations, data, init
-from .._check import FloatArray
-from ..functions import U, V, grad_psi, risk
-from ..methods import GD, SGD, Particles
+from .._base.check import FloatArray
+from ..measures._functions import U, V, grad_psi, risk
 from ..model import Model
 from ..network import Network
+from ..neurons._methods import GD, SGD, Particles
 from ..plots._axes import COLORS, GREY, TEXT
-from ..trajectory import Trajectory
+from ..runs._trajectory import Trajectory
 from ._panels import blank, quiet
 from ._report import Report, Row
 from ._work import Work

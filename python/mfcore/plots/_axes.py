@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .. import _check
+from .._base import check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def panels(count: int, ax: Any, inches: tuple[float, float] = INCHES) -> list[Pl
     else:
         given = [ax] if isinstance(ax, Axes) else list(np.ravel(ax))
         for one in given:
-            _check.instance(one, "ax", Axes, "matplotlib axes")
+            check.instance(one, "ax", Axes, "matplotlib axes")
         if len(given) != count:
             raise ValueError(f"ax must be {count} axes here, got {len(given)}")
     for one in given:

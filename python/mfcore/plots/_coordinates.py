@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from .. import _check
-from .._check import FloatArray
-from .._project import projections
-from ..measure import Cloud, Density
+from .._base import check
+from .._base.check import FloatArray
+from ..measures._measure import Cloud, Density
 from ..model import Model
-from ..reduce import ReducedModel
-from ..trajectory import Measure
+from ..reductions._model import ReducedModel
+from ..reductions._project import projections
+from ..runs._trajectory import Measure
 
 Column = Callable[[FloatArray], FloatArray]
 
@@ -60,7 +60,7 @@ def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[Fl
     """A coordinate of all atoms, neurons (of all replicas) or cells, and their masses."""
     known = columns(model, measure)
     if name not in known:
-        hint = _check.did_you_mean(name, known) or f"; it has {', '.join(known)}"
+        hint = check.did_you_mean(name, known) or f"; it has {', '.join(known)}"
         raise ValueError(f"coordinate must be one of the model's, got {name!r}{hint}")
     if isinstance(measure, np.ndarray):
         x = np.ravel(known[name](measure))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _check
-from .._check import FloatArray
-from ..measure import Cloud, Density
+from .._base import check
+from .._base.check import FloatArray
+from ..measures._measure import Cloud, Density
 from ..model import Model
-from ..reduce import ReducedModel
-from ..trajectory import Measure, Trajectory
+from ..reductions._model import ReducedModel
+from ..runs._trajectory import Measure, Trajectory
 from ._axes import COLORS, GREY, INCHES, TEXT, axes, label_peaks, panels
 from ._coordinates import marginal, reduced_of, symbol, values
 from ._runs import Runs, is_network, model_of, named
@@ -65,7 +65,7 @@ def density(
         ['t = 0', 't = 1']
     """
     runs = named(trajectories)
-    bins = None if bins is None else _check.count(bins, "bins")
+    bins = None if bins is None else check.count(bins, "bins")
     asked = _times(runs, times)
     laws = {name: [_measure_at(name, run, t) for t in asked] for name, run in runs.items()}
     (only, *others) = runs
@@ -99,7 +99,7 @@ def density(
 
 def _times(runs: dict[str, Trajectory], times: Any) -> list[float]:
     if times is not None:
-        return [float(t) for t in np.atleast_1d(_check.array(times, "times"))]
+        return [float(t) for t in np.atleast_1d(check.array(times, "times"))]
     for run in runs.values():
         if run.kept:
             kept = sorted(run.kept)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
-from .._check import FloatArray
+from .._base import check
+from .._base.check import FloatArray
 from ..theory import GAPS, Ladder, Rates
 from ._axes import COLORS, label_end, panels, plain_ticks, settle, title
 
@@ -65,7 +65,7 @@ def ladder(
         >>> [one.get_xlabel() for one in plots.ladder(budget).figure.axes]
         ['time $t$', 'neurons $N$']
     """
-    _check.instance(budget, "budget", Ladder, "what mf.theory.ladder returns")
+    check.instance(budget, "budget", Ladder, "what mf.theory.ladder returns")
     names = budget.names(quantity)
     n = _place(neurons, budget.neurons, max(budget.neurons), "neurons")
     h = _place(step, budget.step, min(budget.step), "step")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import _check
-from .._check import FloatArray
-from ..functions import grad_psi
-from ..measure import Cloud, Density
+from .._base import check
+from .._base.check import FloatArray
+from ..measures._functions import grad_psi
+from ..measures._measure import Cloud, Density
 from ..model import Model
-from ..reduce import ReducedModel
-from ..trajectory import Measure, Trajectory
+from ..reductions._model import ReducedModel
+from ..runs._trajectory import Measure, Trajectory
 from ._axes import COLORS, GREY, TEXT, axes
 from ._coordinates import reduced_of, symbol, values
 from ._runs import model_of
@@ -67,11 +67,11 @@ def particles(
         model = model_of(trajectory) if model is None else model
     else:
         measure = (
-            trajectory if isinstance(trajectory, Cloud | Density) else _check.array(trajectory, "trajectory")
+            trajectory if isinstance(trajectory, Cloud | Density) else check.array(trajectory, "trajectory")
         )
     if model is None:
         raise TypeError("model must be given with a measure, got None")
-    _check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
+    check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
     reduced = reduced_of(model)
     across, up = _pair(reduced, coordinates)
     parts = [values(model, measure, name) for name in reduced.coordinates]
@@ -89,7 +89,7 @@ def particles(
         area = _MOST * cloud.weights / cloud.weights.sum()
         target.scatter(x, y, s=np.clip(area, 3.0, 120.0), color=color, alpha=0.7, linewidths=0, zorder=3)
         box = [_range(x, reduced.nonnegative[across]), _range(y, reduced.nonnegative[up])]
-    if _check.integer(arrows, "arrows", at_least=0):
+    if check.integer(arrows, "arrows", at_least=0):
         source = _coarse(measure).as_cloud() if isinstance(measure, Density) else cloud
         _field(target, reduced, source, (across, up), box, arrows)
     first, second = (symbol(reduced.coordinates[c]) for c in (across, up))
@@ -105,9 +105,9 @@ def _pair(reduced: ReducedModel, coordinates: Sequence[str] | None) -> tuple[int
         )
     chosen = names[-2:] if coordinates is None else tuple(coordinates)
     if len(chosen) != 2 or chosen[0] == chosen[1]:
-        raise ValueError(f"coordinates must be two different names, got {_check.shown(coordinates)}")
+        raise ValueError(f"coordinates must be two different names, got {check.shown(coordinates)}")
     for name in chosen:
-        _check.choice(name, "coordinates", names)
+        check.choice(name, "coordinates", names)
     return names.index(chosen[0]), names.index(chosen[1])
 
 

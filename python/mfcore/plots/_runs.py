@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .. import _check
-from .._check import FloatArray
+from .._base import check
+from .._base.check import FloatArray
 from ..model import Model
-from ..reduce import ReducedModel
-from ..trajectory import Trajectory, plain
+from ..reductions._model import ReducedModel
+from ..runs._trajectory import Trajectory, plain
 
 Runs = Trajectory | Iterable[Trajectory] | Mapping[str, Trajectory]
 
@@ -31,7 +31,7 @@ def named(trajectories: Runs) -> dict[str, Trajectory]:
     else:
         runs = [trajectories]
     for run in runs:
-        _check.instance(run, "trajectories", Trajectory, "what mf.solve returns, or several of them")
+        check.instance(run, "trajectories", Trajectory, "what mf.solve returns, or several of them")
     if not runs:
         raise ValueError("trajectories must not be empty")
     return given or dict(zip(_names(runs), runs, strict=True))
@@ -42,7 +42,7 @@ def model_of(run: Trajectory) -> Model | ReducedModel:
     model = run.meta.get("model")
     if not isinstance(model, Model | ReducedModel):
         raise ValueError(
-            f"trajectory must know its model to be drawn so, got {_check.shown(model)}: of one with Python "
+            f"trajectory must know its model to be drawn so, got {check.shown(model)}: of one with Python "
             "functions a file holds the repr only; put it back with dataclasses.replace(run, meta=…)"
         )
     return model

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
-from .._check import FloatArray
-from ..trajectory import Trajectory
+from .._base import check
+from .._base.check import FloatArray
+from ..runs._trajectory import Trajectory
 from ._axes import axes, label_end, next_color, plain_ticks, settle
 from ._runs import Runs, center, is_network, named, series
 
@@ -85,7 +85,7 @@ def observable(trajectories: Runs, name: str, *, ax: Axes | None = None, log: st
     values: dict[str, tuple[FloatArray | None, FloatArray | None]] = {}
     for label, run in runs.items():
         if name not in run.observed:
-            hint = _check.did_you_mean(name, run.observed) or f"; it has {', '.join(run.observed) or 'none'}"
+            hint = check.did_you_mean(name, run.observed) or f"; it has {', '.join(run.observed) or 'none'}"
             raise ValueError(f"name must be an observable of {label!r}, got {name!r}{hint}")
         values[label] = run.observed[name], None
     return _draw(runs, values, _title(name), ax, log)
@@ -99,7 +99,7 @@ def _draw(
     log: str,
 ) -> PlotAxes:
     if not isinstance(log, str) or set(log) - {"x", "y"}:
-        raise ValueError(f"log must be '', 'x', 'y' or 'xy', got {_check.shown(log)}")
+        raise ValueError(f"log must be '', 'x', 'y' or 'xy', got {check.shown(log)}")
     curves = {}
     for name, run in runs.items():
         raw, error = values[name]

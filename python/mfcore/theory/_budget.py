@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _check
-from .._archive import read_archive, reading, write_archive
-from .._check import FloatArray
-from ..trajectory import from_plain, plain
+from .._base import check
+from .._base.archive import read_archive, reading, write_archive
+from .._base.check import FloatArray
+from ..runs._trajectory import from_plain, plain
 from ._rates import Rates, interval, rates_of
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Ladder:
 
     def names(self, quantity: str = "risk") -> tuple[str, ...]:
         """The gaps that are known of a quantity."""
-        _check.choice(quantity, "quantity", _QUANTITIES)
+        check.choice(quantity, "quantity", _QUANTITIES)
         if quantity == "distance":
             return GAPS[1:]
         if quantity == "w1":
@@ -119,7 +119,7 @@ class Ladder:
             quantity: ``"risk"`` and ``"norm"`` are signed, upper rung minus lower; ``"distance"`` and
                 ``"w1"`` are distances.
         """
-        _check.choice(name, "name", self.names(quantity))
+        check.choice(name, "name", self.names(quantity))
         if quantity in ("distance", "w1"):
             array = self.distance if quantity == "distance" else self.w1
             return np.asarray(array[..., (GAPS[1:] if quantity == "distance" else GAPS).index(name), :])
@@ -159,7 +159,7 @@ class Ladder:
             dimension_free: err = N^{−1/2}(√log N + z) + (√(D + log N) + z)√h; otherwise
                 err = √(1/N ∨ h)·(√(D + log(N/h)) + z).
         """
-        z = _check.number(z, "z", above=0)
+        z = check.number(z, "z", above=0)
         n, h = np.array(self.neurons, dtype=float)[:, None], np.array(self.step)[None, :]
         row = self.meta["model"].row
         if dimension_free:

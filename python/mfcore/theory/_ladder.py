@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .. import _check
-from .._build import build_info
-from .._check import FloatArray
-from .._observe import RiskMeter
-from .._rng import RNG, Seed, derive, number_of, seed_of
-from .._rungs.rung import Method
-from ..atoms import Atoms
-from ..density import PDE
-from ..expectation import Exact, Expectation, MonteCarlo
+from .._base import check
+from .._base.build import build_info
+from .._base.check import FloatArray
+from .._base.rng import RNG, Seed, derive, number_of, seed_of
+from ..atoms._atoms import Atoms
+from ..density._pde import PDE
+from ..expectations._rules import Exact, Expectation, MonteCarlo
 from ..model import Model
+from ..runs._observe import RiskMeter
+from ..runs._rung import Method
 from ._budget import Ladder
 from ._runs import LIMIT, ROWS, SAME, Runs, longest
 
@@ -89,28 +89,28 @@ def ladder(
         >>> theory.ladder(model, [20, 40], [0.02, 0.01], horizon=0.4, replicas=2, rng=0)
         Ladder(neurons=(20, 40), step=(0.02, 0.01), replicas=2, t=[0, 0.4], limit=PDE())
     """
-    _check.instance(model, "model", Model, "an mf.Model")
-    widths = _several(neurons, "neurons", _check.count)
-    steps = _several(step, "step", partial(_check.number, above=0))
-    end = _check.number(horizon, "horizon", above=0)
+    check.instance(model, "model", Model, "an mf.Model")
+    widths = _several(neurons, "neurons", check.count)
+    steps = _several(step, "step", partial(check.number, above=0))
+    end = check.number(horizon, "horizon", above=0)
     times = _times(save_at, end, steps)
-    count = _check.count(replicas, "replicas")
-    most = _check.count(gd_steps, "gd_steps")
+    count = check.count(replicas, "replicas")
+    most = check.count(gd_steps, "gd_steps")
     if limit is not None and (isinstance(limit, type) or not hasattr(limit, "start")):
-        raise TypeError(f"limit must be a method of the limit, such as mf.PDE(), got {_check.shown(limit)}")
+        raise TypeError(f"limit must be a method of the limit, such as mf.PDE(), got {check.shown(limit)}")
     method = limit if limit is not None else _default_limit(model, max(steps))
     number = number_of(rng)
     seed = seed_of(number)
     if risk is not None:
-        _check.instance(risk, "risk", (Exact, MonteCarlo), "mf.Exact(), mf.MonteCarlo(samples) or None")
+        check.instance(risk, "risk", (Exact, MonteCarlo), "mf.Exact(), mf.MonteCarlo(samples) or None")
     rule = risk if risk is not None else _rule(model)
-    runs = Runs(model, method, times, expectation, RiskMeter(model, rule, _check.threads(threads)), threads)
+    runs = Runs(model, method, times, expectation, RiskMeter(model, rule, check.threads(threads)), threads)
     begun = time.monotonic()
     runs.run_limit(Seed(derive(seed, LIMIT)))
     shape = (len(widths), len(steps), count)
     found = {name: np.full((*shape, rows, len(times)), np.nan) for name, rows in ROWS.items()}
     done, status = 0, "completed"
-    with _bar(_check.boolean(progress, "progress"), count * len(widths) * (2 + 2 * len(steps))) as tick:
+    with _bar(check.boolean(progress, "progress"), count * len(widths) * (2 + 2 * len(steps))) as tick:
         try:
             for replica in range(count):
                 for i, n in enumerate(widths):
@@ -177,11 +177,11 @@ def _times(save_at: int | npt.ArrayLike, horizon: float, steps: Sequence[float])
     if coarse > horizon:
         raise ValueError(f"step must be <= horizon = {horizon:g}, got {coarse:g}")
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
-        count = _check.integer(save_at, "save_at", at_least=2)
+        count = check.integer(save_at, "save_at", at_least=2)
         stride = max(1, round(horizon / coarse / (count - 1)))
         marks = stride * np.arange(max(1, round(horizon / coarse / stride)) + 1)
     else:
-        wanted = _check.times(save_at, "save_at", horizon, increasing=False)
+        wanted = check.times(save_at, "save_at", horizon, increasing=False)
         marks = np.unique(np.round(wanted / coarse))
         if marks[-1] == 0:
             raise ValueError(f"save_at must have a time of at least the largest step, {coarse:g}")

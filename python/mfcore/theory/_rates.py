@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from .._check import FloatArray, shown
+from .._base.check import FloatArray, shown
 
 if TYPE_CHECKING:
     from ._budget import Ladder

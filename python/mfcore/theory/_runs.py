@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._check import FloatArray
-from .._observe import RiskMeter
-from .._rng import Seed, derive
-from .._rungs.nonlinear import NonlinearRung
-from .._rungs.rung import Method, limit_of
-from ..density import PDE
-from ..expectation import Expectation
-from ..measure import Density
-from ..methods import GD, SGD, Particles
+from .._base.check import FloatArray
+from .._base.rng import Seed, derive
+from ..density._pde import PDE
+from ..expectations._rules import Expectation
+from ..measures._measure import Density
 from ..model import Model
-from ..nonlinear import Nonlinear
-from ..reduce import ReducedModel
-from ..solve import solve
-from ..trajectory import Measure, Trajectory
+from ..neurons._independent import Nonlinear
+from ..neurons._methods import GD, SGD, Particles
+from ..neurons._nonlinear import NonlinearRung
+from ..reductions._model import ReducedModel
+from ..runs._observe import RiskMeter
+from ..runs._rung import Method, limit_of
+from ..runs._solve import solve
+from ..runs._trajectory import Measure, Trajectory
 from ._budget import GAPS, RUNGS
 
 LIMIT = 2**63 + 1  # number of the seed of the limit, beside those of widths

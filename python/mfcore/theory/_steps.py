@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _check
-from .._check import FloatArray
+from .._base import check
+from .._base.check import FloatArray
 from ..activations import Activation
 from ..data import IsotropicGaussians
-from ..measure import Cloud
+from ..measures._measure import Cloud
 from ..model import Model
-from ..trajectory import Trajectory
+from ..runs._trajectory import Trajectory
 from ._budget import Ladder
 
 _CELLS = 100  # of the initial law
@@ -79,11 +79,11 @@ def modified_flow(
         [0.6658, 0.695]
     """
     flow = _RadialFlow(model)
-    h, end = _check.number(step, "step", at_least=0), _check.number(horizon, "horizon", above=0)
+    h, end = check.number(step, "step", at_least=0), check.number(horizon, "horizon", above=0)
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
-        times = np.linspace(0.0, end, _check.integer(save_at, "save_at", at_least=2))
+        times = np.linspace(0.0, end, check.integer(save_at, "save_at", at_least=2))
     else:
-        times = _check.times(save_at, "save_at", end)
+        times = check.times(save_at, "save_at", end)
     radii = flow.radii(h, times)
     mean = radii @ flow.weights
     spread = np.sqrt(np.maximum(radii**2 @ flow.weights - mean**2, 0.0))
@@ -131,15 +131,15 @@ def propose_step(source: Model | Ladder, bias: float = 0.01, *, horizon: float |
         >>> 1e-7 < proposal.step < 1e-4
         True
     """
-    wanted = _check.number(bias, "bias", above=0, below=1)
+    wanted = check.number(bias, "bias", above=0, below=1)
     if isinstance(source, Ladder):
         if horizon is not None:
             raise ValueError(f"horizon must be left out with a ladder, got {horizon!r}")
         return _measured(source, wanted)
-    _check.instance(source, "source", Model, "an mf.Model or what mf.theory.ladder returns")
+    check.instance(source, "source", Model, "an mf.Model or what mf.theory.ladder returns")
     if horizon is None:
         raise ValueError("horizon must be given with a model, got None")
-    return _predicted(source, wanted, _check.number(horizon, "horizon", above=0))
+    return _predicted(source, wanted, check.number(horizon, "horizon", above=0))
 
 
 def _measured(ladder: Ladder, wanted: float) -> StepProposal:
@@ -183,7 +183,7 @@ class _RadialFlow:
     """Radii r = |w| under descent and the spreading by fresh samples."""
 
     def __init__(self, model: Model) -> None:
-        _check.instance(model, "model", Model, "an mf.Model")
+        check.instance(model, "model", Model, "an mf.Model")
         network, law = model.network, model.data
         plain = network.output == "one" and network.bias == "none" and not network.sphere
         if not isinstance(law, IsotropicGaussians) or math.isinf(law.d) or not plain or model.temperature > 0:

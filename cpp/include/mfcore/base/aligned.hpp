@@ -1,0 +1,26 @@
+#pragma once
+// Arrays that begin at a cache line: a vector register as wide as a line is then loaded from one, not two.
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace mfcore::inline base {
+
+template <class T>
+struct CacheLineAllocator {
+    using value_type = T;
+    static constexpr std::align_val_t kLine{64};
+
+    CacheLineAllocator() = default;
+    template <class U>
+    CacheLineAllocator(const CacheLineAllocator<U>&) {}  // NOLINT(google-explicit-constructor): as std wants
+
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+    void deallocate(T* p, std::size_t) { ::operator delete(p, kLine); }
+
+    bool operator==(const CacheLineAllocator&) const = default;
+};
+
+using AlignedVector = std::vector<double, CacheLineAllocator<double>>;
+
+}  // namespace mfcore::inline base

@@ -1,0 +1,26 @@
+#pragma once
+// Products and factorisations of dense matrices on the calling thread. A BLAS with threads of its own would
+// make their bits depend on how many it has, and where processes share cores its threads wait for each other
+// at every column.
+#include <vector>
+
+#include "mfcore/base/views.hpp"
+
+namespace mfcore::inline base {
+
+/// out = a b.
+void product(ConstMat a, ConstMat b, Mat out);
+
+/// a = q r, with orthonormal columns of q, (m, s), and r upper triangular, (s, n), s = min(m, n).
+void qr(ConstMat a, Mat q, Mat r);
+
+/// a = left diag(sizes) right: (m, s), s = min(m, n) decreasing numbers, and (s, n).
+void svd(ConstMat a, Mat left, double* sizes, Mat right);
+
+/// The columns of a, each the one that is farthest from what the ones before it span.
+std::vector<Index> pivots(ConstMat a);
+
+/// b becomes the solution of lower x = b, of which only the lower triangle is looked at.
+void solve_lower(ConstMat lower, Mat b);
+
+}  // namespace mfcore::inline base

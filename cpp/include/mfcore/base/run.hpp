@@ -1,0 +1,83 @@
+#pragma once
+// What every long computation shares: how many threads, and whether somebody wants it to stop.
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <string>
+
+namespace mfcore::inline base {
+
+/// Threads for a request: `requested` if > 0, otherwise the default (OMP_NUM_THREADS at the first call, else
+/// the cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
+int resolve_threads(int requested);
+
+/// Asked between pieces of work, always on the calling thread; true means "stop".
+using StopPredicate = std::function<bool()>;
+
+/// Asks a StopPredicate at most every 50 ms, so that inner loops may ask as often as they like.
+class StopPoll {
+public:
+    explicit StopPoll(StopPredicate wants_stop) : wants_stop_(std::move(wants_stop)), last_(Clock::now()) {}
+    bool operator()() {
+        if (!wants_stop_ || stopped_) return stopped_;
+        const auto now = Clock::now();
+        if (now - last_ < std::chrono::milliseconds(50)) return false;
+        last_ = now;
+        return stopped_ = wants_stop_();
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    StopPredicate wants_stop_;
+    Clock::time_point last_;
+    bool stopped_ = false;
+};
+
+/// What leaves a computation that was stopped before its end. Its results are to be thrown away; runs in
+/// progress keep their last complete state and say how they ended instead.
+class Interrupted : public std::exception {
+public:
+    const char* what() const noexcept override { return "interrupted before the end"; }
+};
+
+/// While it lives, whatever the core computes for this thread asks `wants_stop` between pieces of work, at
+/// most every 50 ms, and ends with Interrupted once that is true. Of several the last one opened counts; one
+/// without a predicate lets nothing be stopped. Without any nothing is ever asked.
+class StopScope {
+public:
+    explicit StopScope(StopPredicate wants_stop);
+    /// For a member of a team, which sees by the flag that the calling thread was told to stop.
+    explicit StopScope(const std::atomic<bool>& stopped);
+    ~StopScope();
+    StopScope(const StopScope&) = delete;
+    StopScope& operator=(const StopScope&) = delete;
+
+    bool wants_stop() { return stopped_ ? stopped_->load(std::memory_order_relaxed) : poll_(); }
+
+private:
+    StopPoll poll_{{}};
+    const std::atomic<bool>* stopped_ = nullptr;
+    StopScope* outer_;
+};
+
+/// Throw Interrupted if the scope of this thread wants a stop.
+void check_stop();
+
+/// Call body(first, count) for pieces of n items one after the other, with a look at check_stop before each.
+template <class Count, class Body>
+void in_pieces(Count n, Count size, Body&& body) {
+    for (Count first = 0; first < n; first += size) {
+        check_stop();
+        body(first, n - first < size ? n - first : size);
+    }
+}
+
+/// How this library was built, for `mfcore info`.
+struct BuildInfo {
+    std::string version, isa, compiler, eigen, openmp;
+    int vector_bits;
+};
+BuildInfo build_info();
+
+}  // namespace mfcore::inline base

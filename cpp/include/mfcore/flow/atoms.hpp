@@ -1,0 +1,66 @@
+#pragma once
+// The limit itself as weighted atoms in reduced coordinates (eq. (8.1)): with masses w_i at z_i and nodes
+// p_q, y_q,
+//   f_q = sum_i w_i Phi_q(z_i),   dz_i = -rates (sum_q p_q (f_q - y_q) grad Phi_q(z_i) + lambda z_i) dt.
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "mfcore/flow/flow.hpp"
+#include "mfcore/grid/separable.hpp"
+#include "mfcore/reduction/reduction.hpp"
+
+namespace mfcore::inline flow {
+
+/// Features at moving points, on the calling thread.
+struct PointFeatures {
+    Index coordinates = 0;
+    Index nodes = 0;
+    Index nanoseconds = 0;  ///< about what a point costs, for the choice of blocks and threads
+    /// phi: n x nodes; gradients: n x nodes x coordinates; either may be null.
+    std::function<void(ConstMat z, double* phi, double* gradients)> evaluate;
+};
+
+PointFeatures point_features(std::shared_ptr<const ReducedFeatures> features);
+
+/// p_q and y_q.
+struct NodeData {
+    std::vector<double> weights, targets;
+};
+
+/// grad Psi at the atoms themselves. Memory is a few hundred rows of features, whatever their number, unless
+/// all gradients together are small enough to be kept between the two passes.
+Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<double> masses,
+                       RunOptions options = {});
+
+/// The same of separable features; an atom outside of their box makes all of it not a number.
+Gradient separable_gradient(std::shared_ptr<const SeparableFeatures> features, std::vector<double> masses,
+                            int threads = 0);
+
+/// What holds for the coordinates, one entry for each of them.
+struct AtomParams {
+    std::vector<double> rates;      ///< >= 0
+    std::vector<bool> decays;       ///< which of them weight decay acts on
+    std::vector<bool> nonnegative;  ///< radii
+    std::vector<double> volume;     ///< exponents of the volume element
+    double ridge = 0;               ///< lambda >= 0
+    /// A box, or nothing: atoms outside of it are not resolved.
+    std::vector<double> low, high;
+};
+
+/// Atoms carried along lines of a parameter of the initial law: panel k holds atoms k `nodes` ... at the
+/// Gauss-Legendre nodes of an interval. They are resolved while the last Legendre coefficients of every
+/// coordinate are below atol + rtol |z| (eq. (8.3)).
+struct Panels {
+    Index nodes = 0;
+    std::vector<double> tail;    ///< rows of `nodes` numbers that make the last coefficients of node values
+    std::vector<double> weight;  ///< of the coefficients, for each panel
+    double rtol = 0, atol = 0;
+    double at_wall = 1;  ///< how much more is tolerated of panels that a wall cuts
+};
+
+/// `masses` of the atoms, >= 0; those without mass are moved by the others.
+System atom_system(std::vector<double> masses, const AtomParams& params, Gradient gradient,
+                   Panels panels = {});
+
+}  // namespace mfcore::inline flow

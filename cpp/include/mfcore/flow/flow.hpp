@@ -1,0 +1,126 @@
+#pragma once
+// Population dynamics of neurons (eq. (1.7)), the mean over the data taken at every step:
+//   d theta_i = -rates grad Psi_lambda(theta_i; rho_N) dt + sqrt(2 rates / beta) dB_i,
+// and the integrators for it, which know of the problem only its velocity.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "mfcore/base/run.hpp"
+#include "mfcore/features/features.hpp"
+#include "mfcore/network/network.hpp"
+
+namespace mfcore::inline flow {
+
+/// What is integrated: dy/dt = velocity(y), plus noise of variance 2 temperature speed per unit of time.
+struct System {
+    Index size = 0;
+    /// False: somebody wants to stop, and `velocity` is not complete.
+    std::function<bool(const double* y, double* velocity)> velocity;
+    std::function<void(double* y)> project;  ///< back to the constraint, after every step; may be empty
+    /// The velocity of entry k is -speed[k % speed.size()] times a gradient; 0: the entry never moves. What
+    /// follows may be empty, and goes by columns k % speed.size() or rows of so many entries, too.
+    std::vector<double> speed;
+    /// Columns with walls, entries >= 0. A velocity at 0 must not point through the wall; inside a step the
+    /// integrators ask below 0 for the velocity at the wall, whatever its sign, and clamp at the end.
+    std::vector<bool> nonnegative;
+    /// Columns e > 0: the entry is the norm of a point in R^{e+1}. Matters with noise only.
+    std::vector<double> volume;
+    std::vector<double> masses;  ///< of the rows, which the mean square of the gradient is weighted with
+    /// Asked of the end of every adaptive step, walls not yet clamped to: whether the rows would still stand
+    /// for the measure they started from. If not, the step is not taken.
+    std::function<bool(const double* y)> resolved;
+};
+
+/// grad Psi(theta_i; rho_N), without decay, of neurons in their own field. False as in System.
+using Gradient = std::function<bool(ConstMat theta, Mat gradient)>;
+
+/// Averages over samples 0 .. samples - 1 of the sampler, the same ones at every call. `masses` of the
+/// neurons if they are not equal: one without mass moves in the field of the others.
+Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, Index samples,
+                       RunOptions options = {}, std::vector<double> masses = {});
+
+/// `neurons` rows of the network's layout for inputs in R^d: decay on trained blocks, a fixed output weight
+/// at rest, and on the sphere the tangential velocity of w.
+System neuron_system(const Network& network, Index neurons, Index d, double ridge, const Rates& rates,
+                     Gradient gradient, int threads = 0);
+
+/// How far run() came.
+enum class End {
+    reached,
+    stopped,      ///< the stop predicate said so
+    interrupted,  ///< the velocity said so
+    stationary,   ///< root mean square of the gradient below the tolerance
+    diverged,     ///< the next state is not finite
+    unresolved,   ///< System::resolved said no
+    stuck,        ///< adaptive steps fell below rounding
+    wall,         ///< mass has come to the end of a grid
+};
+
+/// All that a checkpoint needs, opaque but for the sizes.
+struct FlowState {
+    std::vector<double> numbers;
+    std::vector<double> vectors;  // several states, one after the other
+};
+
+struct FlowCounts {
+    Index steps = 0, rejected = 0, evaluations = 0;
+    /// With masses and without noise: sum over the steps of |2 int grad Psi_lambda . error d rho|, by how
+    /// much their local errors moved the risk, to first order.
+    double drift = 0;
+};
+
+/// A run in progress from t = 0. Its state is a function of the arguments and t alone: where it is looked at
+/// or stopped changes no bit.
+class Flow {
+public:
+    virtual ~Flow() = default;
+    /// Go to time t, not before the present one. The predicate is asked after steps, so that each call makes
+    /// progress.
+    virtual End run(double t, const StopPredicate& wants_stop) = 0;
+    virtual Index size() const = 0;         ///< entries of a state
+    virtual double t() const = 0;           ///< the present time
+    virtual void get(double* y) const = 0;  ///< the state at it
+    virtual double step_size() const = 0;   ///< of the next step
+    /// The end of the step that System::resolved refused.
+    virtual void refused(double* y) const { get(y); }
+    virtual FlowState save() const = 0;
+    virtual void restore(const FlowState& state) = 0;
+    const FlowCounts& counts() const { return counts_; }
+
+protected:
+    FlowCounts counts_;
+};
+
+/// Explicit schemes with fixed steps h: t is a multiple of h, the one nearest to what is asked for.
+enum class Scheme {
+    euler,  ///< order 1; Euler-Maruyama with noise
+    heun,   ///< order 2, with (additive) noise in law: both slopes see the same increment
+    rk4,    ///< order 4, without noise
+};
+
+struct FixedParams {
+    Scheme scheme = Scheme::euler;
+    double step = 0;         ///< h > 0
+    double temperature = 0;  ///< 1/beta >= 0
+    /// The increment of entry j of step k is number j of the stream (seed, langevin, k), shared by all rungs;
+    /// of a radius, its component along the point. What is across comes from (seed, langevin_radius, k).
+    std::uint64_t seed = 0;
+    double tolerance = 0;  ///< stop where the gradient is smaller; 0: never
+    int threads = 0;       ///< of the noise
+};
+
+std::unique_ptr<Flow> fixed_steps(System system, const double* start, const FixedParams& params);
+
+struct AdaptiveParams {
+    double rtol = 1e-6, atol = 1e-9;  ///< error per step, root mean square over the entries that move
+    double tolerance = 0;             ///< as above
+    double first_step = 0;            ///< 0: chosen
+};
+
+/// Dormand and Prince's pair of orders 5(4) with a PI controller. States between steps come from its
+/// continuous extension of order 4: the times asked for do not change the steps.
+std::unique_ptr<Flow> dopri5(System system, const double* start, const AdaptiveParams& params);
+
+}  // namespace mfcore::inline flow

@@ -1,0 +1,29 @@
+#pragma once
+// The neuron sigma*(x; theta) = a sigma(<w, x> + b) and the layout of its row of parameters, [a, b, w...]
+// with absent parts left out: a unless output is one, b unless bias is none.
+#include "mfcore/network/activation.hpp"
+
+namespace mfcore::inline network {
+
+enum class Output { one, fixed, trained };
+enum class Bias { none, trained };
+
+struct Network {
+    Activation activation;
+    Output output = Output::one;
+    Bias bias = Bias::none;
+    bool sphere = false;  ///< |w| = 1: w moves on the unit sphere
+
+    bool has_a() const { return output != Output::one; }
+    bool has_b() const { return bias != Bias::none; }
+    Index b_at() const { return has_a() ? 1 : 0; }
+    Index w_at() const { return b_at() + (has_b() ? 1 : 0); }
+    Index row(Index d) const { return w_at() + d; }  ///< D, the length of a row for inputs in R^d
+};
+
+/// Speed factors of the blocks of a row: drift times rate, noise times sqrt(rate).
+struct Rates {
+    double a = 1, b = 1, w = 1;
+};
+
+}  // namespace mfcore::inline network

@@ -1,0 +1,74 @@
+#pragma once
+// The norm s ~ chi_d cut into panels, for features with kinks in low dimension. At fixed s such a feature is
+// like (s - k)_+^{(d+1)/2}, its kink k = |t - m|/r moves with the parameter, and no fixed nodes average it to
+// 1e-12. Here the feature at a node is a value of its projection onto polynomials of degree kOrder - 1 in the
+// node's panel, orthogonal in the law of s and integrated exactly on both sides of the kink. Sums over nodes
+// are then exact for averages of one feature, and of products they lose only what both projections leave out.
+#include <array>
+#include <vector>
+
+#include "mfcore/base/quadrature.hpp"
+
+namespace mfcore::inline reduction {
+
+class ChiPanels {
+public:
+    static constexpr Index kOrder = 20;   // nodes of a panel
+    static constexpr Index kPoints = 32;  // of a piece between a kink and the end of a panel
+    static constexpr std::size_t kFunctions = 3;
+    using Values = std::array<std::array<double, kPoints>, kFunctions>;
+    using Projections = std::array<std::array<double, kOrder>, kFunctions>;
+
+    /// `panels` = 0: as many as 1e-12 in products of features and of their gradients needs for 3 <= d <= 20.
+    /// Below, gradients are less smooth: 1e-9 for d = 2, and 1e-6 for d = 1.
+    explicit ChiPanels(double d, Index panels = 0);
+
+    Index panels() const { return static_cast<Index>(panels_.size()); }
+    Index size() const { return panels() * kOrder; }
+    const Rule& rule() const { return rule_; }  ///< kOrder nodes of each panel, and their probabilities
+
+    /// Whether values at the nodes are the projection of a function that is 0 left of the kink.
+    bool resolves(Index panel, double kink) const;
+
+    /// Projections, at the nodes of a panel, of kFunctions functions that are 0 left of the kink > 0 and
+    /// analytic in sqrt(s - kink) right of it; f(s, values) puts their values at the kPoints points s.
+    template <class Function>
+    void project(Index panel, double kink, Function&& f, Projections& out) const {
+        Projections moments{};
+        const Pieces pieces = cut(panel, kink);
+        for (Index piece = 0; piece < pieces.count; ++piece) {
+            Points at;
+            points(panel, kink, pieces.from + static_cast<double>(piece) * pieces.width, pieces.width, at);
+            Values values;
+            f(at.s, values);
+            add(panel, at, values, moments);
+        }
+        finish(panel, moments, out);
+    }
+
+private:
+    struct Panel {
+        double low, high, log_mass;
+        std::array<double, kOrder> diagonal, off, inverse_off;    // recurrence of p_k in x = (s - mid)/half
+        std::array<std::array<double, kOrder>, kOrder> at_nodes;  // p_k(x_q), [k][q]
+    };
+    struct Pieces {  // of theta, s = kink cosh(theta)
+        double from, width;
+        Index count;
+    };
+    struct Points {
+        std::array<double, kPoints> s, weights;  // probabilities within the panel
+    };
+    double log_density(double s) const;  // up to a constant
+    Panel panel(double low, double high);
+    Pieces cut(Index panel, double kink) const;
+    void points(Index panel, double kink, double from, double width, Points& out) const;
+    void add(Index panel, const Points& at, const Values& values, Projections& moments) const;
+    void finish(Index panel, const Projections& moments, Projections& out) const;
+
+    double d_;
+    Rule rule_, legendre_;
+    std::vector<Panel> panels_;
+};
+
+}  // namespace mfcore::inline reduction

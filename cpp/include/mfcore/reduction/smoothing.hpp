@@ -1,0 +1,42 @@
+#pragma once
+// S_d(m, R) = E sigma(m + R u), u the first coordinate of a uniform point of S^{d-1}; for d = inf u ~ N(0, 1)
+// and S is T(m, R). Closed form for piecewise-linear sigma, quadrature in u otherwise (eqs. (3.1), (3.5)).
+#include <vector>
+
+#include "mfcore/base/quadrature.hpp"
+#include "mfcore/network/activation.hpp"
+#include "mfcore/reduction/sphere.hpp"
+
+namespace mfcore::inline reduction {
+
+class Smoother {
+public:
+    /// d >= 1, possibly infinite. Everything that depends on sigma and d alone is computed here.
+    Smoother(const Activation& sigma, double d);
+
+    /// S, its derivatives with respect to m and R at n points; null outputs are skipped, none may alias an
+    /// input. R >= 0; at R = 0 the one-sided limits: with m on a knot, S_R does not vanish. No allocation.
+    void evaluate(Index n, const double* m, const double* R, double* S, double* S_m = nullptr,
+                  double* S_R = nullptr) const;
+
+    /// Second derivatives. For piecewise-linear sigma R > 0 (the result is 0 at R = 0, where they blow up).
+    void curvature(Index n, const double* m, const double* R, double* S_mm, double* S_mR, double* S_RR) const;
+
+    /// Smooth sigma: nodes in u that average functions of m + R u as smooth as sigma.
+    const Rule& rule(double R) const;
+    /// Tails of the direction; for piecewise-linear sigma only.
+    const DirectionTable& tails() const { return table_.front(); }
+    /// About how many activations (tails for piecewise-linear sigma) a point costs that spreads over this
+    /// many standard deviations.
+    Index cost(double spread) const;
+
+private:
+    const Rule& rule_for(double spread) const;
+
+    Activation sigma_;
+    double d_;
+    std::vector<DirectionTable> table_;  // piecewise linear: one; none otherwise
+    std::vector<Rule> rules_;            // smooth: rules_[k] serves spreads of m + R u up to 2^{k/2}
+};
+
+}  // namespace mfcore::inline reduction

@@ -1,0 +1,64 @@
+#pragma once
+// One-pass stochastic gradient descent on fresh samples (eq. (1.6)),
+//   theta_i <- theta_i + h_k [(y_k - f_N(x_k)) grad sigma*(x_k; theta_i) - lambda theta_i] + sqrt(2 h_k /
+//   beta) g,
+// run in blocks of samples that are equal, up to rounding, to the sequential algorithm (eq. (6.2)).
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "mfcore/base/run.hpp"
+#include "mfcore/data/data.hpp"
+#include "mfcore/network/network.hpp"
+
+namespace mfcore::inline sgd {
+
+struct SgdParams {
+    /// steps(first, count, h): step sizes h_k > 0 of steps first .. first + count - 1.
+    std::function<void(Index, Index, double*)> steps;
+    Index batch = 1;         ///< samples per step; their gradients are averaged
+    double ridge = 0;        ///< lambda >= 0, on trained blocks
+    double temperature = 0;  ///< 1/beta >= 0
+    Rates rates;
+    Index block = 0;  ///< samples per block; 0: chosen, 1 step: the plain sequential algorithm
+};
+
+/// A run in progress. Its state is a function of (parameters, seed, step) alone: blocks start at fixed steps,
+/// and a step inside a block is reached from the block's start each time it is asked for, so that stopping,
+/// saving and resuming change no bit.
+class Sgd {
+public:
+    virtual ~Sgd() = default;
+    /// Advance to step `target` (not before the current one). Returns the step reached: less when the stop
+    /// predicate said so (whole blocks only) or when the run diverged.
+    virtual Index run(Index target, int threads, const StopPredicate& wants_stop) = 0;
+    virtual Index step() const = 0;
+    /// The first step whose prediction was not finite, or by whose end neurons were not; or -1.
+    virtual Index diverged_at() const = 0;
+    /// Neurons at step(), rows as in the network's layout.
+    virtual void theta(Mat out) const = 0;
+    /// Neurons at the start of the current block and its step: all that a checkpoint needs.
+    virtual Index anchor() const = 0;
+    virtual void anchor_theta(Mat out) const = 0;
+    virtual Index block_steps() const = 0;
+    virtual Index count() const = 0;  ///< N
+    virtual Index row() const = 0;    ///< D
+};
+
+/// Advance several independent runs to step `target`, in parallel over the runs if there are as many as
+/// threads, and inside each otherwise. When the stop predicate says so they stop at a common earlier step;
+/// when one diverges, soon after it.
+void run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop);
+
+/// `start` are the neurons at step `first`, which must be the start of a block (0 always is).
+template <class T>
+std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, Index first, SamplerPtr sampler,
+                              std::uint64_t seed, SgdParams params);
+
+extern template std::unique_ptr<Sgd> make_sgd<double>(const Network&, ConstMat, Index, SamplerPtr,
+                                                      std::uint64_t, SgdParams);
+extern template std::unique_ptr<Sgd> make_sgd<float>(const Network&, ConstMat, Index, SamplerPtr,
+                                                     std::uint64_t, SgdParams);
+
+}  // namespace mfcore::inline sgd

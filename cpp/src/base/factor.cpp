@@ -1,0 +1,64 @@
+#include "mfcore/base/factor.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+
+#include "base/thin_svd.hpp"
+#include "mfcore/base/errors.hpp"
+
+namespace mfcore::inline base {
+namespace {
+
+using Eigen::MatrixXd;
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// Sums are ordered by how memory is aligned: all is done on copies, which always are in the same way.
+MatrixXd copied(ConstMat a) {
+    return Eigen::Map<const RowMajor, 0, Eigen::OuterStride<>>(a.data, a.rows, a.cols,
+                                                               Eigen::OuterStride<>(a.stride));
+}
+
+void copy(const MatrixXd& from, Mat to) {
+    Eigen::Map<RowMajor, 0, Eigen::OuterStride<>>(to.data, to.rows, to.cols,
+                                                  Eigen::OuterStride<>(to.stride)) = from;
+}
+
+}  // namespace
+
+void product(ConstMat a, ConstMat b, Mat out) {
+    require(a.cols == b.rows, "b", "must have as many rows as a has columns", b.rows);
+    const MatrixXd result = copied(a) * copied(b);
+    copy(result, out);
+}
+
+void qr(ConstMat a, Mat q, Mat r) {
+    const Index s = std::min(a.rows, a.cols);
+    const Eigen::HouseholderQR<MatrixXd> found(copied(a));
+    const MatrixXd left = found.householderQ() * MatrixXd::Identity(a.rows, s);
+    copy(left, q);
+    copy(found.matrixQR().topRows(s).triangularView<Eigen::Upper>(), r);
+}
+
+void svd(ConstMat a, Mat left, double* sizes, Mat right) {
+    const ThinSvd found = thin_svd(copied(a));
+    require(found.finite, "a", "must be finite", a.rows);
+    copy(found.left, left);
+    copy(found.right.transpose(), right);
+    std::copy_n(found.sizes.data(), found.sizes.size(), sizes);
+}
+
+std::vector<Index> pivots(ConstMat a) {
+    const Eigen::ColPivHouseholderQR<MatrixXd> found(copied(a));
+    const auto& order = found.colsPermutation().indices();
+    return {order.data(), order.data() + order.size()};
+}
+
+void solve_lower(ConstMat lower, Mat b) {
+    require(lower.rows == lower.cols && lower.rows == b.rows, "lower", "must be square, with the rows of b",
+            lower.rows);
+    MatrixXd x = copied(b);
+    copied(lower).triangularView<Eigen::Lower>().solveInPlace(x);
+    copy(x, b);
+}
+
+}  // namespace mfcore::inline base

@@ -1,0 +1,84 @@
+#include "mfcore/base/run.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/simd.hpp"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+namespace mfcore::inline base {
+namespace {
+
+std::atomic<bool> forked_child{false};
+constinit thread_local StopScope* innermost = nullptr;
+
+// Registered at the first question about threads, not by a static initialiser: those would run at import.
+void watch_for_forks() {
+#if defined(__unix__) || defined(__APPLE__)
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { forked_child = true; });
+    (void)registered;
+#endif
+}
+
+/// OMP_NUM_THREADS (of a list, its first entry), else the cores this process may use. Not what OpenMP would
+/// use now: any library that shares its runtime may have changed that for itself.
+int default_threads() {
+#ifdef _OPENMP
+    if (const char* const wanted = std::getenv("OMP_NUM_THREADS")) {
+        const long threads = std::strtol(wanted, nullptr, 10);
+        if (threads > 0 && threads <= 4096) return static_cast<int>(threads);
+    }
+    return std::max(1, omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+}  // namespace
+
+int resolve_threads(int requested) {
+    watch_for_forks();
+    if (forked_child) return 1;
+    if (requested > 0) return requested;
+    static const int threads = default_threads();
+    return threads;
+}
+
+StopScope::StopScope(StopPredicate wants_stop) : poll_(std::move(wants_stop)), outer_(innermost) {
+    innermost = this;
+}
+StopScope::StopScope(const std::atomic<bool>& stopped) : stopped_(&stopped), outer_(innermost) {
+    innermost = this;
+}
+StopScope::~StopScope() { innermost = outer_; }
+
+void check_stop() {
+    if (innermost && innermost->wants_stop()) throw Interrupted();
+}
+
+BuildInfo build_info() {
+    std::ostringstream eigen;
+    eigen << EIGEN_WORLD_VERSION << '.' << EIGEN_MAJOR_VERSION << '.' << EIGEN_MINOR_VERSION;
+#ifdef __clang__
+    const char* const compiler = "clang " __clang_version__;
+#else
+    const char* const compiler = "gcc " __VERSION__;
+#endif
+#ifdef _OPENMP
+    const std::string openmp = std::to_string(_OPENMP);
+#else
+    const std::string openmp = "none";
+#endif
+    return {MFCORE_VERSION, MFCORE_LEVEL, compiler, eigen.str(), openmp, 8 * simd::kBytes};
+}
+
+}  // namespace mfcore::inline base

@@ -1,0 +1,231 @@
+#include "mfcore/features/features.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "data/chunks.hpp"
+#include "network/neurons.hpp"
+
+namespace mfcore::inline features {
+namespace {
+
+/// Samples that pass through all tiles together: enough for the backward product to amortise its loads and
+/// stores and for threads to be worth waking, few enough for a core's share of activations and inputs to stay
+/// near it.
+Index chunk_size(Index neurons, Index d) {
+    return std::clamp<Index>((1 << 18) / std::max(neurons, d), 64, 4096);
+}
+
+/// Values and, if wanted, slopes of every neuron on a chunk of samples, tile after tile.
+template <int R>
+class Activations {
+public:
+    using Tiles = NeuronTiles<double, R>;
+    static constexpr Index kWidth = Tiles::kWidth;
+
+    Activations(const Tiles& tiles, Index chunk, bool slopes)
+        : tiles_(tiles),
+          chunk_(chunk),
+          values_(std::make_unique_for_overwrite<double[]>(size())),
+          slopes_(slopes ? std::make_unique_for_overwrite<double[]>(size()) : nullptr) {}
+
+    double* value(Index t) { return values_.get() + t * chunk_ * kWidth; }
+    double* slope(Index t) { return slopes_ ? slopes_.get() + t * chunk_ * kWidth : nullptr; }
+    void compute(const Activation& sigma, Index t, ConstMat x) {
+        tiles_.activate(sigma, t, x, value(t), slope(t));
+    }
+
+private:
+    std::size_t size() const { return static_cast<std::size_t>(tiles_.tiles() * chunk_ * kWidth); }
+
+    const Tiles& tiles_;
+    Index chunk_;
+    // Not set to zero first: of a million neurons this is a gigabyte, in one piece that nothing interrupts.
+    std::unique_ptr<double[]> values_, slopes_;
+};
+
+/// Masses m_i a_i of a measure in tile order: f_q = sum_i masses[i] sigma(z_qi).
+template <int R>
+std::vector<double> masses_of(const NeuronTiles<double, R>& tiles, const double* weights) {
+    std::vector<double> masses(tiles.tiles() * tiles.kWidth);
+    for (Index i = 0; i < tiles.count(); ++i) {
+        const double mass = weights ? weights[i] : 1.0 / static_cast<double>(tiles.count());
+        masses[i] = mass * tiles.a(0)[i];
+    }
+    return masses;
+}
+
+/// partial[q] = sum over the neurons of one tile of masses[i] value[q * width + i].
+template <int R>
+void weigh(Index rows, const double* value, const double* masses, double* partial) {
+    constexpr Index lanes = simd::kLanes<double>;
+    simd::Vec<double> m[R];
+    for (int r = 0; r < R; ++r) m[r] = simd::load(masses + r * lanes);
+    for (Index q = 0; q < rows; ++q) {
+        simd::Vec<double> sum{};
+        for (int r = 0; r < R; ++r) sum += m[r] * simd::load(value + (q * R + r) * lanes);
+        partial[q] = simd::sum<double>(sum);
+    }
+}
+
+/// f[q] = sum over tiles, in tile order, of their partial sums: the same bits for any number of threads.
+void add_partials(Index tiles, Index rows, Index stride, const double* partial, double* f) {
+    std::fill(f, f + rows, 0.0);
+    for (Index t = 0; t < tiles; ++t)
+        for (Index q = 0; q < rows; ++q) f[q] += partial[t * stride + q];
+}
+
+/// Sums over samples for one set of neurons: sum_q e_q s_qi, sum_q e_q s'_qi and sum_q e_q s'_qi x_q.
+template <int R>
+class Projection {
+public:
+    static constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
+
+    Projection(const NeuronTiles<double, R>& tiles, bool gradient)
+        : tiles_(tiles),
+          sum_s_(tiles.tiles() * kWidth),
+          sum_slope_(gradient ? sum_s_.size() : 0),
+          sum_x_(gradient ? sum_s_.size() * tiles.dimension() : 0) {}
+
+    /// Add a chunk of samples for tile t; the slopes are overwritten by e_q s'_qi.
+    void add(Index t, ConstMat x, const double* e, const double* value, double* slope) {
+        constexpr Index lanes = simd::kLanes<double>;
+        simd::Vec<double> s[R], c[R];
+        for (int r = 0; r < R; ++r) s[r] = simd::load(&sum_s_[t * kWidth + r * lanes]);
+        for (Index q = 0; q < x.rows; ++q)
+            for (int r = 0; r < R; ++r) s[r] += e[q] * simd::load(value + q * kWidth + r * lanes);
+        for (int r = 0; r < R; ++r) simd::store(&sum_s_[t * kWidth + r * lanes], s[r]);
+        if (sum_slope_.empty()) return;
+        for (int r = 0; r < R; ++r) c[r] = simd::load(&sum_slope_[t * kWidth + r * lanes]);
+        for (Index q = 0; q < x.rows; ++q) {
+            for (int r = 0; r < R; ++r) {
+                double* at = slope + q * kWidth + r * lanes;
+                const simd::Vec<double> es = e[q] * simd::load(at);
+                simd::store(at, es);
+                c[r] += es;
+            }
+        }
+        for (int r = 0; r < R; ++r) simd::store(&sum_slope_[t * kWidth + r * lanes], c[r]);
+        tiles::backward<double, R>(x, slope, kWidth, 1.0, &sum_x_[t * kWidth * tiles_.dimension()]);
+    }
+
+    void write(const Network& network, double scale, const PotentialOut& out) const {
+        const Index d = tiles_.dimension();
+        for (Index i = 0; i < tiles_.count(); ++i) {
+            if (i % NeuronTiles<double, R>::kPacked == 0) check_stop();
+            const double a = tiles_.a(0)[i];
+            if (out.value) out.value[i] = scale * a * sum_s_[i];
+            if (!out.gradient) continue;
+            double* row = out.gradient + i * network.row(d);
+            if (network.has_a()) row[0] = scale * sum_s_[i];
+            if (network.has_b()) row[network.b_at()] = scale * a * sum_slope_[i];
+            const double* x = &sum_x_[(i / kWidth) * kWidth * d + i % kWidth];
+            for (Index j = 0; j < d; ++j) row[network.w_at() + j] = scale * a * x[j * kWidth];
+        }
+    }
+
+private:
+    const NeuronTiles<double, R>& tiles_;
+    std::vector<double> sum_s_, sum_slope_, sum_x_;
+};
+
+template <int R, int S>
+Index potential_of(const Network& network, ConstMat theta, const Measure* rho, const Sampler& sampler,
+                   std::uint64_t seed, Index samples, const PotentialOut& out, const RunOptions& options) {
+    const Index d = sampler.dimension();
+    const bool gradient = out.gradient != nullptr;
+    const bool wanted = out.value || gradient;
+    // Neurons in their own field, the usual case: their activations serve both passes.
+    const bool shared = rho && rho->points.data == theta.data && rho->points.rows == theta.rows &&
+                        rho->points.stride == theta.stride;
+    const NeuronTiles<double, R> tiles(network, theta);
+    const NeuronTiles<double, S> sources(network, rho && !shared ? rho->points : theta.middle_rows(0, 0));
+    const Index chunk = std::min(samples, chunk_size(std::max(tiles.count(), sources.count()), d));
+    const int threads =
+        threads_for(activation_cost(chunk, tiles.count() + sources.count(), d), options.threads);
+
+    Activations<R> own(tiles, wanted || shared ? chunk : 0, gradient);
+    Activations<S> theirs(sources, chunk, false);
+    Projection<R> projection(tiles, gradient);
+    const auto masses_own = shared ? masses_of(tiles, rho->weights) : std::vector<double>{};
+    const auto masses = rho && !shared ? masses_of(sources, rho->weights) : std::vector<double>{};
+    std::vector<double> f(chunk), e(chunk);
+    std::vector<double> partial(std::max(tiles.tiles(), sources.tiles()) * chunk);
+
+    double squares = 0;
+    const auto add = [&](Index, ConstMat batch, const double* y) {
+        const Index rows = batch.rows;
+        const auto forward = [&](Index t, auto& activations, const std::vector<double>& m, auto width) {
+            activations.compute(network.activation, t, batch);
+            if (!m.empty()) {
+                constexpr int W = width();
+                weigh<W>(rows, activations.value(t), &m[t * activations.kWidth], &partial[t * chunk]);
+            }
+        };
+        if (wanted || shared) {
+            for_blocks(tiles.tiles(), 1, threads, [&](Index t, Index, Index) {
+                forward(t, own, masses_own, std::integral_constant<int, R>{});
+            });
+        }
+        if (!shared && rho) {
+            for_blocks(sources.tiles(), 1, threads, [&](Index t, Index, Index) {
+                forward(t, theirs, masses, std::integral_constant<int, S>{});
+            });
+        }
+        add_partials(shared ? tiles.tiles() : sources.tiles(), rows, chunk, partial.data(), f.data());
+        for (Index q = 0; q < rows; ++q) {
+            e[q] = f[q] - y[q];
+            squares += e[q] * e[q];
+        }
+        if (wanted) {
+            for_blocks(tiles.tiles(), 1, threads, [&](Index t, Index, Index) {
+                projection.add(t, batch, e.data(), own.value(t), own.slope(t));
+            });
+        }
+    };
+    const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
+    const double scale = 1.0 / static_cast<double>(std::max<Index>(done, 1));
+    projection.write(network, scale, out);
+    if (out.risk) *out.risk = scale * squares;
+    return done;
+}
+
+}  // namespace
+
+void predict(const Network& network, const Measure& rho, ConstMat x, double* f, int threads) {
+    require_rows(network, rho.points, x.cols, "measure");
+    with_tile_width<double>(rho.points.rows, [&](auto width) {
+        constexpr int R = width();
+        const NeuronTiles<double, R> tiles(network, rho.points);
+        const auto masses = masses_of(tiles, rho.weights);
+        constexpr Index kRows = 64;
+        const int team = threads_for(activation_cost(x.rows, tiles.count(), x.cols), threads);
+        for_blocks(x.rows, kRows, team, [&](Index, Index begin, Index end) {
+            const Index rows = end - begin;
+            std::vector<double> value(rows * tiles.kWidth), partial(rows);
+            std::fill(f + begin, f + end, 0.0);
+            for (Index t = 0; t < tiles.tiles(); ++t) {
+                if (t % 64 == 0) check_stop();
+                tiles.activate(network.activation, t, x.middle_rows(begin, rows), value.data(), nullptr);
+                weigh<R>(rows, value.data(), &masses[t * tiles.kWidth], partial.data());
+                for (Index q = 0; q < rows; ++q) f[begin + q] += partial[q];
+            }
+        });
+    });
+}
+
+Index potential(const Network& network, ConstMat theta, const Measure* rho, const Sampler& sampler,
+                std::uint64_t seed, Index samples, const PotentialOut& out, const RunOptions& options) {
+    require(samples > 0, "samples", "must be > 0", samples);
+    require_rows(network, theta, sampler.dimension(), "theta");
+    if (rho) require_rows(network, rho->points, sampler.dimension(), "measure");
+    return with_tile_width<double>(theta.rows, [&](auto width) {
+        return with_tile_width<double>(rho ? rho->points.rows : 1, [&](auto source_width) {
+            return potential_of<width(), source_width()>(network, theta, rho, sampler, seed, samples, out,
+                                                         options);
+        });
+    });
+}
+
+}  // namespace mfcore::inline features

@@ -1,0 +1,194 @@
+#pragma once
+// Means over samples with standard errors. Samples are cut into blocks whose length depends on their number
+// alone; the means of the blocks are averaged, and their spread gives the error (they are independent), at a
+// cost per block instead of per sample (eq. (2.5)): for U that is one symmetric rank-k update and a few
+// operations per entry.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "network/neurons.hpp"
+
+namespace mfcore::inline features {
+
+/// At least 20 blocks for a useful error, at most 512 samples each so that a block of a tile stays in cache.
+inline Index block_length(Index samples) { return std::clamp<Index>((samples + 19) / 20, 1, 512); }
+
+/// How one more block mean enters a running mean and its sum of squared deviations (Welford, weighted by
+/// length).
+struct BlockWeight {
+    double share;   // n_b / (samples so far, this block included)
+    double spread;  // n_b (samples before) / (samples so far)
+    BlockWeight(Index before, Index length)
+        : share(static_cast<double>(length) / static_cast<double>(before + length)),
+          spread(share * static_cast<double>(before)) {}
+};
+
+/// A block of samples inside the current chunk.
+struct SampleBlock {
+    Index begin, length;
+    double scale;  // 1 / length
+    BlockWeight weight;
+};
+
+inline std::vector<SampleBlock> blocks_of(Index first, Index count, Index length) {
+    std::vector<SampleBlock> blocks;
+    for (Index b = 0; b < count; b += length) {
+        const Index n = std::min(length, count - b);
+        blocks.push_back({b, n, 1.0 / static_cast<double>(n), BlockWeight(first + b, n)});
+    }
+    return blocks;
+}
+
+/// Arrays of means and, if errors are wanted, of squared deviations, updated vector by vector. The first
+/// block writes without reading, so that the memory is fresh until the threads that use it touch it.
+class BlockMoments {
+public:
+    BlockMoments(Index size, bool errors)
+        : size_(size),
+          mean_(std::make_unique_for_overwrite<double[]>(size)),
+          spread_(errors ? std::make_unique_for_overwrite<double[]>(size) : nullptr) {}
+
+    /// block_mean = sums * scale.
+    void update(Index at, simd::Vec<double> sums, double scale, const BlockWeight& w) {
+        if (w.spread == 0) {  // nothing before
+            simd::store(&mean_[at], sums * scale);
+            if (spread_) simd::store(&spread_[at], simd::Vec<double>{});
+            return;
+        }
+        const simd::Vec<double> mean = simd::load(&mean_[at]);
+        const simd::Vec<double> delta = sums * scale - mean;
+        simd::store(&mean_[at], mean + delta * w.share);
+        if (spread_) simd::store(&spread_[at], simd::load(&spread_[at]) + delta * delta * w.spread);
+    }
+    Index size() const { return size_; }
+    /// Turn the deviations of entries [begin, end) into standard errors of the mean, once all `blocks` blocks
+    /// with `samples` samples in all have been added.
+    void finish(Index begin, Index end, Index blocks, Index samples) {
+        const double scale = 1 / (static_cast<double>(blocks - 1) * static_cast<double>(samples));
+        for (Index k = begin; k < end; ++k)
+            spread_[k] = blocks < 2 ? INFINITY : std::sqrt(spread_[k] * scale);
+    }
+    double mean(Index at) const { return mean_[at]; }
+    double error(Index at) const { return spread_[at]; }
+
+private:
+    Index size_;
+    std::unique_ptr<double[]> mean_, spread_;
+};
+
+/// Means of s_i s'_j for all pairs of tiles of two sets of neurons, or for j <= i of one set (symmetric).
+template <int R>
+class PairMoments {
+public:
+    static constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
+    static constexpr Index kGroup = 4;  // tiles whose activations are reused from cache together
+
+    PairMoments(Index rows, Index cols, bool symmetric, bool errors)
+        : rows_(rows), cols_(cols), symmetric_(symmetric), moments_(size(rows, cols, symmetric), errors) {
+        for (Index i = 0; i < rows; i += kGroup)
+            for (Index j = 0; j < (symmetric ? i + 1 : cols); j += kGroup) groups_.push_back({i, j});
+    }
+
+    Index groups() const { return static_cast<Index>(groups_.size()); }
+
+    /// Add blocks of a chunk, activations of a tile lying at s + t * stride, sample after sample.
+    void add(Index group, const double* s, const double* other, Index stride,
+             const std::vector<SampleBlock>& blocks) {
+        const auto [i0, j0] = groups_[group];
+        for (const SampleBlock& block : blocks)
+            for (Index i = i0; i < std::min(i0 + kGroup, rows_); ++i)
+                for (Index j = j0; j < std::min(j0 + kGroup, symmetric_ ? i + 1 : cols_); ++j)
+                    add_block(offset(i, j), s + i * stride + block.begin * kWidth,
+                              other + j * stride + block.begin * kWidth, block);
+    }
+
+    /// Position of entry (row neuron i, column neuron j) in the tile-ordered storage.
+    Index at(Index i, Index j) const {
+        return offset(i / kWidth, j / kWidth) + (j % kWidth) * kWidth + i % kWidth;
+    }
+    const BlockMoments& moments() const { return moments_; }
+    BlockMoments& moments() { return moments_; }
+
+private:
+    struct Group {
+        Index i, j;
+    };
+    static Index size(Index rows, Index cols, bool symmetric) {
+        return (symmetric ? rows * (rows + 1) / 2 : rows * cols) * kWidth * kWidth;
+    }
+    Index offset(Index i, Index j) const {
+        return (symmetric_ ? i * (i + 1) / 2 + j : i * cols_ + j) * kWidth * kWidth;
+    }
+    void add_block(Index at, const double* s, const double* other, const SampleBlock& block) {
+        tiles::for_columns(kWidth, [&](Index n, auto count) {
+            constexpr int C = count();
+            simd::Vec<double> acc[C][R] = {};
+            tiles::accumulate<double, R, C, true>(block.length, s, kWidth, other + n, kWidth, 1, acc);
+            for (int c = 0; c < C; ++c)
+                for (int r = 0; r < R; ++r)
+                    moments_.update(at + (n + c) * kWidth + r * simd::kLanes<double>, acc[c][r], block.scale,
+                                    block.weight);
+        });
+    }
+
+    Index rows_, cols_;
+    bool symmetric_;
+    BlockMoments moments_;
+    std::vector<Group> groups_;
+};
+
+/// Means over blocks of sum_q e_q s_qi (V) and of its gradient, for the neurons of one set of tiles.
+template <int R>
+class LinearMoments {
+public:
+    static constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
+
+    LinearMoments(const NeuronTiles<double, R>& tiles, bool gradient)
+        : d_(tiles.dimension()),
+          value_(tiles.tiles() * kWidth, true),
+          slope_(gradient ? tiles.tiles() * kWidth : 0, true),
+          x_(gradient ? tiles.tiles() * kWidth * d_ : 0, true),
+          gradient_(gradient) {}
+
+    /// Slopes are overwritten by -y_q s'_qi. `scratch` holds d * kWidth numbers.
+    void add(Index t, const SampleBlock& block, ConstMat x, const double* y, const double* s, double* slope,
+             double* scratch) {
+        constexpr Index lanes = simd::kLanes<double>;
+        for (int r = 0; r < R; ++r) {
+            simd::Vec<double> sum{}, sum_slope{};
+            for (Index q = 0; q < block.length; ++q) {
+                const Index at = (block.begin + q) * kWidth + r * lanes;
+                sum -= y[block.begin + q] * simd::load(s + at);
+                if (!gradient_) continue;
+                const simd::Vec<double> c = -y[block.begin + q] * simd::load(slope + at);
+                simd::store(slope + at, c);
+                sum_slope += c;
+            }
+            const Index at = t * kWidth + r * lanes;
+            value_.update(at, sum, block.scale, block.weight);
+            if (gradient_) slope_.update(at, sum_slope, block.scale, block.weight);
+        }
+        if (!gradient_) return;
+        tiles::backward<double, R>(x.middle_rows(block.begin, block.length), slope + block.begin * kWidth,
+                                   kWidth, 0.0, scratch);
+        for (Index at = 0; at < d_ * kWidth; at += lanes)
+            x_.update(t * kWidth * d_ + at, simd::load(scratch + at), block.scale, block.weight);
+    }
+
+    const BlockMoments& value() const { return value_; }
+    const BlockMoments& slope() const { return slope_; }
+    const BlockMoments& x() const { return x_; }
+    void finish(Index blocks, Index samples) {
+        for (BlockMoments* m : {&value_, &slope_, &x_}) m->finish(0, m->size(), blocks, samples);
+    }
+    Index x_at(Index i, Index j) const { return ((i / kWidth) * d_ + j) * kWidth + i % kWidth; }
+
+private:
+    Index d_;
+    BlockMoments value_, slope_, x_;
+    bool gradient_;
+};
+
+}  // namespace mfcore::inline features

@@ -1,0 +1,80 @@
+// The velocity of neurons in their own field (eqs. (1.7), (6.8)).
+#include "network/neurons.hpp"
+
+#include <cmath>
+
+#include "base/parallel.hpp"
+#include "mfcore/flow/flow.hpp"
+
+namespace mfcore::inline flow {
+namespace {
+
+constexpr Index kRows = 64;  // neurons per block of a parallel loop
+
+/// Call body(row) for every neuron.
+template <class Body>
+void for_neurons(Index neurons, Index row, int threads, Body&& body) {
+    for_blocks(neurons, kRows, threads_for(neurons * row, threads), [&](Index, Index begin, Index end) {
+        for (Index i = begin; i < end; ++i) body(i);
+    });
+}
+
+double dot(const double* a, const double* b, Index n) {
+    double sum = 0;
+    for (Index j = 0; j < n; ++j) sum += a[j] * b[j];
+    return sum;
+}
+
+std::vector<double> speeds(const Network& network, Index d, const Rates& rates) {
+    std::vector<double> speed(network.row(d), rates.w);
+    if (network.has_a()) speed[0] = network.output == Output::trained ? rates.a : 0;
+    if (network.has_b()) speed[network.b_at()] = rates.b;
+    return speed;
+}
+
+}  // namespace
+
+Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, Index samples,
+                       RunOptions options, std::vector<double> masses) {
+    require(samples > 0, "samples", "must be > 0", samples);
+    return [=, network = std::move(network), masses = std::move(masses)](ConstMat theta, Mat gradient) {
+        const Measure rho{theta, masses.empty() ? nullptr : masses.data()};
+        PotentialOut out;
+        out.gradient = gradient.data;
+        return potential(network, theta, &rho, *sampler, seed, samples, out, options) == samples;
+    };
+}
+
+System neuron_system(const Network& network, Index neurons, Index d, double ridge, const Rates& rates,
+                     Gradient gradient, int threads) {
+    require(neurons > 0, "neurons", "must be > 0", neurons);
+    require(ridge >= 0, "ridge", "must be >= 0", ridge);
+    const Index row = network.row(d), w_at = network.w_at();
+    System system;
+    system.size = neurons * row;
+    system.speed = speeds(network, d, rates);
+    system.velocity = [=, speed = system.speed, sphere = network.sphere](const double* y, double* velocity) {
+        if (!gradient({y, neurons, row}, {velocity, neurons, row})) return false;
+        for_neurons(neurons, row, threads, [&](Index i) {
+            const double* theta = y + i * row;
+            double* v = velocity + i * row;
+            for (Index j = 0; j < row; ++j) v[j] = -speed[j] * (v[j] + ridge * theta[j]);
+            if (!sphere) return;
+            const double* w = theta + w_at;
+            const double along = dot(v + w_at, w, d) / dot(w, w, d);
+            for (Index j = 0; j < d; ++j) v[w_at + j] -= along * w[j];
+        });
+        return true;
+    };
+    if (!network.sphere) return system;
+    system.project = [=](double* y) {
+        for_neurons(neurons, row, threads, [&](Index i) {
+            double* w = y + i * row + w_at;
+            const double inverse = 1 / std::sqrt(dot(w, w, d));
+            for (Index j = 0; j < d; ++j) w[j] *= inverse;
+        });
+    };
+    return system;
+}
+
+}  // namespace mfcore::inline flow

@@ -1,0 +1,115 @@
+#pragma once
+// Pairs of neurons as two correlated Gaussians (eq. (4.1)): g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) =
+// rho.
+#include <memory>
+#include <vector>
+
+#include "base/bivariate.hpp"
+#include "mfcore/network/network.hpp"
+
+namespace mfcore::inline gaussian {
+
+/// One side of all pairs: a, m = b and R = |w| of every neuron, padded with harmless values to whole packs.
+struct Side {
+    const Activation* sigma;
+    bool has_b;
+    Index n, padded, d;
+    std::vector<double> a, m, R, inverse_R;  // inverse_R = 0 at R = 0: then rho = 0
+    std::vector<double> w;                   // n x d, contiguous
+
+    Side(const Network& network, ConstMat theta, const char* name);
+};
+
+inline std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
+
+/// No bias and no kink but at 0: sigma(t) = slope t + jump t_+.
+inline bool is_homogeneous(const Side& side) {
+    const Activation& s = *side.sigma;
+    return s.is_piecewise() && s.offset == 0 && !side.has_b &&
+           (s.knots.empty() || (s.knots.size() == 1 && s.knots[0] == 0));
+}
+
+/// The potential that homogeneous neurons create for each other, and its gradient: pair_potential() with half
+/// its pairs. Null outputs are skipped.
+void own_homogeneous_potential(const Network& network, const Side& side, const double* weights, double* value,
+                               Mat* grad, int threads);
+
+/// One knot of a piecewise linear neuron: gap = t - m, h = gap/R (at R = 0: +-kFar, or 0 on the knot, the
+/// mean of both sides), density and tail of u there, mean = E(g - t)_+.
+struct Level {
+    Pack h;
+    special::Normal normal;
+    Pack mean;
+    Level(Pack gap, Pack R)
+        : h(special::clamp(gap / special::max(R, special::pack(1e-300)), special::kFar)),
+          normal(special::normal(h)),
+          mean(R * normal.density - gap * normal.tail) {}
+};
+
+/// Of a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
+/// a distribution; eqs. (4.2), (4.3)); K01 and K02 are K10 and K20 with the two neurons swapped.
+struct PairExpectations {
+    double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
+    double *k01, *k02;              ///< k01 null: neither is wanted
+};
+
+/// Neurons of a list, one per lane: entries of an array over neurons.
+struct Chosen {
+    const Index* neuron;
+    Pack operator()(const double* of) const {
+        Pack x;
+        for (Index l = 0; l < kPack; ++l) x[l] = of[neuron[l]];
+        return x;
+    }
+    Pack operator()(const std::vector<double>& of) const { return (*this)(of.data()); }
+};
+
+/// Closed forms of single pairs.
+class PairKernel {
+public:
+    virtual ~PairKernel() = default;
+    /// Neurons i[c] of the first side against j[c] of the second, c < n, a multiple of kPack; q[c] their
+    /// inner product.
+    virtual void pairs(Index n, const Index* i, const Index* j, const double* q,
+                       PairExpectations out) const = 0;
+    /// Nanoseconds for kPack pairs, roughly.
+    virtual double cost() const = 0;
+};
+
+class Coefficients;
+using PairKernelPtr = std::unique_ptr<const PairKernel>;
+PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
+PairKernelPtr gelu_kernel(const Side& first, const Side& second);
+PairKernelPtr blurred_kernel(const Side& first, const Side& second);
+/// These two keep references to the coefficients.
+PairKernelPtr erf_kernel(const Side& first, const Side& second, const Coefficients& one,
+                         const Coefficients& two);
+PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coefficients& one,
+                                const Coefficients& two);
+
+/// Pairs of homogeneous neurons in the angle form (eq. (4.15)): U = R1 R2 S + q P with
+/// S = kinked sin(theta), P = linear + kinked (pi - theta).
+struct AngleForm {
+    double linear, kinked;
+    AngleForm(const Activation& first, const Activation& second);
+};
+
+/// rho = q/(R1 R2), kept in [-1, 1], and s = sqrt(1 - rho^2). Rounding of rho costs 1e-16/s in K20 and K11
+/// alone, but not in the gradient K20 w/R1 + K11 w', where the two errors cancel because both use this rho
+/// and s.
+struct Correlation {
+    Pack rho, s;
+    Correlation(Pack q, Pack inverse_R1, Pack inverse_R2) {
+        using namespace special;
+        rho = max(min(q * inverse_R1 * inverse_R2, pack(1.0)), pack(-1.0));
+        s = sqrt((1.0 - rho) * (1.0 + rho));
+    }
+    /// The same where the angle itself matters, not its square: of nearly parallel neurons s is taken from
+    /// what is left of w' across w, to about 1e-16 absolute, and 0 is exact. i and j: neurons of the two
+    /// sides.
+    Correlation(const Side& first, const Side& second, Chosen i, Chosen j, Pack q);
+};
+
+inline constexpr double kParallel = 2e-16;  ///< angles below are rounding
+
+}  // namespace mfcore::inline gaussian

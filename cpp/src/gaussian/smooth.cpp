@@ -1,0 +1,263 @@
+// One-dimensional smoothing of an activation by a Gaussian: E sigma(m + R G) and E[sigma'(m + R G) h_k(G)].
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "base/special.hpp"
+#include "gaussian/blurred.hpp"
+#include "gaussian/rule.hpp"
+#include "mfcore/base/errors.hpp"
+#include "mfcore/gaussian/expectations.hpp"
+
+namespace mfcore::inline gaussian {
+namespace {
+
+using Kind = Activation::Kind;
+constexpr double kInvSqrt2Pi = special::kInvSqrt2Pi;
+
+double density(double x) { return kInvSqrt2Pi * std::exp(-0.5 * x * x); }
+double upper_tail(double x) { return 0.5 * std::erfc(x * std::sqrt(0.5)); }
+double root(Index k) { return std::sqrt(static_cast<double>(k)); }
+
+/// h_{k+1}(x) from h_k and h_{k-1}, orthonormal Hermite polynomials.
+double next_hermite(Index k, double x, double h, double before) {
+    return (x * h - root(k) * before) / root(k + 1);
+}
+
+/// What all kinds share: one point (m, R) in, T and s_0 .. s_{count-1} out.
+struct HermiteSmoother {
+    virtual ~HermiteSmoother() = default;
+    virtual void at(double m, double R, Index count, double* T, double* s) const = 0;
+};
+
+/// Eqs. (3.5), (4.11) with tau = (t - m)/R; s_k = sum_j delta_j h_{k-1}(tau_j) phi(tau_j)/sqrt(k) for k >= 1.
+struct PiecewiseSmoother final : HermiteSmoother {
+    const Activation& sigma;
+    explicit PiecewiseSmoother(const Activation& sigma_) : sigma(sigma_) {}
+    void at(double m, double R, Index count, double* T, double* s) const override {
+        *T = sigma.offset + sigma.left_slope * m;
+        std::fill(s, s + count, 0.0);
+        if (count > 0) s[0] = sigma.left_slope;
+        for (std::size_t j = 0; j < sigma.knots.size(); ++j) {
+            const double to_knot = sigma.knots[j] - m;
+            double tau = to_knot == 0 ? 0.0 : to_knot / R;  // R = 0: +-infinity, or 0 on the knot
+            tau = std::clamp(tau, -1e3, 1e3);               // the density underflows long before
+            const double tail = upper_tail(tau), phi = density(tau), jump = sigma.jumps[j];
+            *T += jump * (R * phi - to_knot * tail);
+            if (count > 0) s[0] += jump * tail;
+            if (phi == 0) continue;
+            double h = 1, before = 0;
+            for (Index k = 1; k < count; ++k) {
+                s[k] += jump * phi * h / root(k);
+                const double next = next_hermite(k - 1, tau, h, before);
+                before = h;
+                h = next;
+            }
+        }
+    }
+};
+
+/// T = erf(m/sqrt v), v = 1 + 2R^2; s_k = (2/sqrt pi)(-sqrt2 R/sqrt v)^k h_k(z) e^{-z^2/2}/sqrt v, z = sqrt2
+/// m/sqrt v (eqs. (3.12), (4.12)).
+struct ErfSmoother final : HermiteSmoother {
+    void at(double m, double R, Index count, double* T, double* s) const override {
+        const double scale = std::sqrt(1 + 2 * R * R), z = std::sqrt(2.0) * m / scale;
+        *T = std::erf(m / scale);
+        double factor = 2 * std::sqrt(2.0) * density(z) / scale, h = 1, before = 0;
+        for (Index k = 0; k < count; ++k) {
+            s[k] = factor == 0 ? 0.0 : factor * h;
+            factor *= -std::sqrt(2.0) * R / scale;
+            const double next = next_hermite(k, z, h, before);
+            before = h;
+            h = next;
+        }
+    }
+};
+
+/// sigma = t Phi(t); with A = 1 + R^2, x = m/sqrt A: T = m Phi(x) + R^2 phi(x)/sqrt A, s_0 = Phi(x) + x
+/// phi(x)/A, s_k = (R/sqrt A)^k (-1)^{k+1} phi(x)[h_{k-1}(x)/sqrt k - sqrt(k+1) h_{k+1}(x)/A]:
+/// eqs. (3.12), (4.13).
+struct GeluSmoother final : HermiteSmoother {
+    void at(double m, double R, Index count, double* T, double* s) const override {
+        const double A = 1 + R * R, scale = std::sqrt(A), x = m / scale;
+        const double cdf = upper_tail(-x), phi = density(x);
+        *T = m * cdf + R * R * phi / scale;
+        if (count > 0) s[0] = cdf + x * phi / A;
+        double factor = phi * R / scale, before = 1, h = x;  // h_{k-1} and h_k
+        for (Index k = 1; k < count; ++k) {
+            const double next = next_hermite(k, x, h, before);
+            s[k] = factor == 0 ? 0.0 : factor * (before / root(k) - root(k + 1) * next / A);
+            factor *= -R / scale;
+            before = h;
+            h = next;
+        }
+    }
+};
+
+/// E h_k(m + R G) = p_k with sqrt(k+1) p_{k+1} = m p_k - sqrt(k) v p_{k-1}, v = 1 - R^2 (generating
+/// function); powers t^k/sqrt(k!) obey the same with v = -R^2. Derivatives: p_k^{(j)} = sqrt(k!/(k-j)!)
+/// p_{k-j} (eq. (4.14)).
+struct PolynomialSmoother final : HermiteSmoother {
+    std::vector<double> c;  // in the basis h_k, or t^k/sqrt(k!)
+    bool hermite;
+    explicit PolynomialSmoother(const Activation& sigma)
+        : c(sigma.coefficients), hermite(sigma.kind == Kind::hermite) {
+        double scale = 1;
+        for (std::size_t k = 1; k < c.size() && !hermite; ++k) c[k] *= scale *= root(static_cast<Index>(k));
+    }
+    void at(double m, double R, Index count, double* T, double* s) const override {
+        const double v = (hermite ? 1.0 : 0.0) - R * R;
+        *T = 0;
+        std::fill(s, s + count, 0.0);
+        // s_j = R^j T^{(j+1)}/sqrt(j!) and T^{(j+1)} = sum_k c_k sqrt(k!/(k-j-1)!) p_{k-j-1}.
+        double p = 1, before = 0;  // p_l, l = k - j - 1
+        const Index degree = static_cast<Index>(c.size()) - 1;
+        for (Index l = 0; l <= degree; ++l) {
+            *T += c[static_cast<std::size_t>(l)] * p;
+            double weight = p;  // p_l sqrt(k!/(l! j!)) R^j
+            for (Index j = 0; j < std::min(count, degree - l); ++j) {
+                weight *= root(l + j + 1);
+                if (j > 0) weight *= R / root(j);
+                s[j] += c[static_cast<std::size_t>(l + j + 1)] * weight;
+            }
+            const double next = (m * p - root(l) * v * before) / root(l + 1);
+            before = p;
+            p = next;
+        }
+    }
+};
+
+/// Smooth kinds without a closed form where R is large, as means over their noise V (gaussian/blurred.hpp):
+/// with S^2 = R^2 + V^2, x = m/S and c = -R/S a step has T = Phi(x), s_k = c^k h_k(x) phi(x)/S, and a ramp T
+/// = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
+struct BlurredSmoother final : HermiteSmoother {
+    Blurred blur;
+    explicit BlurredSmoother(const Activation& sigma) : blur(sigma) {}
+    void at(double m, double R, Index count, double* T, double* s) const override {
+        const bool step = blur.order == 1;
+        *T = blur.offset;
+        std::fill(s, s + count, 0.0);
+        for (const auto& node : blur.nodes) {
+            const double V = blur.stretch * node.V, S = std::hypot(R, V), x = m / S, c = -R / S;
+            const double weight = blur.scale * node.weight, phi = density(x), cdf = upper_tail(-x);
+            *T += weight * (step ? cdf : m * cdf + S * phi);
+            if (count > 0 && !step) s[0] += weight * cdf;
+            if (phi == 0) continue;
+            double factor = weight * phi * (step ? 1 / S : -c), h = 1, before = 0;
+            for (Index k = step ? 0 : 1; k < count; ++k) {
+                s[k] += step ? factor * h : factor * h / root(k);
+                factor *= c;
+                const double next = next_hermite(step ? k : k - 1, x, h, before);
+                before = h;
+                h = next;
+            }
+        }
+    }
+};
+
+/// Trapezoid rule in G (eq. (3.13)) for the smooth kinds without a closed form.
+struct TrapezoidSmoother final : HermiteSmoother {
+    const Activation& sigma;
+    BlurredSmoother wide;
+    explicit TrapezoidSmoother(const Activation& sigma_) : sigma(sigma_), wide(sigma_) {}
+    void at(double m, double R, Index count, double* T, double* s) const override {
+        if (R > kWide) return wide.at(m, R, count, T, s);
+        const auto rule =
+            Trapezoid::Builder().add(analytic(sigma.kind), R).build(36, 9, std::max<Index>(count - 1, 0));
+        constexpr Index kChunk = 128;  // whole packs; the last chunk is padded with weight 0
+        std::array<double, kChunk> g, value, slope, before;
+        Pack sum{};
+        std::fill(s, s + count, rule.usable() ? 0.0 : std::nan(""));
+        *T = std::nan("");
+        if (!rule.usable()) return;
+        for (Index first = -rule.half; first <= rule.half; first += kChunk) {
+            const Index n = std::min(kChunk, rule.half - first + 1);
+            std::array<double, kChunk> weight{};
+            for (Index i = 0; i < kChunk; ++i) {
+                const auto at = static_cast<std::size_t>(i);
+                g[at] = static_cast<double>(std::min(first + i, rule.half)) * rule.step;
+                value[at] = m + R * g[at];
+                if (i < n) weight[at] = rule.step * density(g[at]);
+            }
+            evaluate(sigma, kChunk, value.data(), value.data(), slope.data());
+            for (std::size_t i = 0; i < kChunk; i += kPack) {
+                const Pack w = simd::load(&weight[i]);
+                sum += w * simd::load(&value[i]);
+                simd::store(&slope[i], w * simd::load(&slope[i]));  // becomes w sigma' h_k
+                simd::store(&before[i], Pack{});
+            }
+            for (Index k = 0; k < count; ++k) {
+                const double back = root(k), scale = 1 / root(k + 1);
+                Pack total{};
+                for (std::size_t i = 0; i < kChunk; i += kPack) {
+                    const Pack h = simd::load(&slope[i]);
+                    total += h;
+                    simd::store(&slope[i], (simd::load(&g[i]) * h - back * simd::load(&before[i])) * scale);
+                    simd::store(&before[i], h);
+                }
+                s[k] += sum_lanes(total);
+            }
+        }
+        *T = sum_lanes(sum);
+    }
+
+private:
+    static double sum_lanes(Pack x) {
+        double total = 0;
+        for (Index l = 0; l < kPack; ++l) total += x[l];
+        return total;
+    }
+};
+
+/// Call body(const HermiteSmoother&) with the one for `sigma`.
+template <class Body>
+void with_smoother(const Activation& sigma, Body&& body) {
+    if (sigma.is_piecewise()) return body(PiecewiseSmoother(sigma));
+    switch (sigma.kind) {
+        case Kind::erf:
+            return body(ErfSmoother());
+        case Kind::gelu:
+            return body(GeluSmoother());
+        case Kind::polynomial:
+        case Kind::hermite:
+            return body(PolynomialSmoother(sigma));
+        default:
+            return body(TrapezoidSmoother(sigma));
+    }
+}
+
+/// Squares of R are formed for smooth kinds: beyond, there is no answer.
+bool too_wide(const Activation& sigma, double R) { return !sigma.is_piecewise() && R > 1e153; }
+
+}  // namespace
+
+void smooth(const Activation& sigma, Index n, const double* m, const double* R, double* T, double* T_m,
+            double* T_R) {
+    sigma.validate();
+    with_smoother(sigma, [&](const HermiteSmoother& smoother) {
+        for (Index i = 0; i < n; ++i) {
+            require(!(R[i] < 0), "R", "must be >= 0", R[i]);
+            double value, s[2];  // d/dm T = s_0, d/dR T = E[G sigma'] = s_1
+            smoother.at(m[i], R[i], T_R ? 2 : (T_m ? 1 : 0), &value, s);
+            if (too_wide(sigma, R[i])) value = s[0] = s[1] = std::nan("");
+            if (T) T[i] = value;
+            if (T_m) T_m[i] = s[0];
+            if (T_R) T_R[i] = s[1];
+        }
+    });
+}
+
+void slope_coefficients(const Activation& sigma, Index n, const double* m, const double* R, Mat s) {
+    sigma.validate();
+    with_smoother(sigma, [&](const HermiteSmoother& smoother) {
+        for (Index i = 0; i < n; ++i) {
+            require(!(R[i] < 0), "R", "must be >= 0", R[i]);
+            double value;
+            smoother.at(m[i], R[i], s.cols, &value, s.row(i));
+            if (too_wide(sigma, R[i])) std::fill_n(s.row(i), s.cols, std::nan(""));
+        }
+    });
+}
+
+}  // namespace mfcore::inline gaussian

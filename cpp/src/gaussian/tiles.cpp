@@ -1,0 +1,260 @@
+// One tile of pairs: which of them are for the series, and how many terms of it.
+#include "gaussian/tiles.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "mfcore/base/errors.hpp"
+#include "mfcore/gaussian/expectations.hpp"
+
+namespace mfcore::inline gaussian {
+namespace {
+
+using namespace special;
+using Kind = Activation::Kind;
+using Mask = simd::IntVec<double>;
+
+constexpr Index kInfinite = Index{1} << 30;
+constexpr Index kMostKinked = 192, kMostSmooth = 128;  // terms: more cost as much as a closed form
+constexpr Index kChunk = 256;                          // far pairs at a time
+constexpr double kTermCost = 2.0 * PairTiles::kRows;   // nanoseconds, roughly, of one term of a block
+
+/// Degree of a polynomial activation, kInfinite for the others.
+Index degree(const Activation& s) {
+    if (s.kind == Kind::linear) return 1;
+    if (s.kind == Kind::polynomial || s.kind == Kind::hermite)
+        return std::max<Index>(0, static_cast<Index>(s.coefficients.size()) - 1);
+    return kInfinite;
+}
+
+PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficients& one,
+                          const Coefficients& two) {
+    const Activation &s1 = *first.sigma, &s2 = *second.sigma;
+    if (s1.is_piecewise()) return piecewise_kernel(first, second);
+    if (s1.kind == Kind::erf && s2.kind == Kind::erf) return erf_kernel(first, second, one, two);
+    if (s1.kind == Kind::gelu && s2.kind == Kind::gelu) return gelu_kernel(first, second);
+    return quadrature_kernel(first, second, one, two);
+}
+
+}  // namespace
+
+PairTiles::PairTiles(const Side& first, const Side& second, const double* weights, Want want, int threads)
+    : first_(first), second_(second), want_(want), weights_(to_size(second.padded)) {
+    if (!has_exact_pairs(*first.sigma, *second.sigma))
+        throw std::invalid_argument(
+            "other_network must have an activation whose pairs with the first have an exact expectation; "
+            "use expectation=MonteCarlo(...)");
+    for (Index j = 0; j < second.n; ++j) weights_[to_size(j)] = weights ? weights[j] : 1.0;
+    if (is_homogeneous(first) && is_homogeneous(second)) {
+        angles_ = std::make_unique<const AngleForm>(*first.sigma, *second.sigma);
+        return;
+    }
+    const Index last = std::min(degree(*first.sigma), degree(*second.sigma)) + 1;
+    const bool kinked = first.sigma->is_piecewise(), finite = last < kInfinite;
+    most_ = finite ? last : (kinked ? kMostKinked : kMostSmooth);
+    two_ = std::make_unique<Coefficients>(second, most_, weights, threads);
+    if (&first != &second) own_one_ = std::make_unique<Coefficients>(first, most_, nullptr, threads);
+    one_ = own_one_ ? own_one_.get() : two_.get();
+    if (!finite) kernel_ = closed_form(first, second, *one_, *two_);
+    terms_ = std::make_unique<Terms>(most_, finite, kinked ? Terms::kKinked : Terms::kSmooth,
+                                     finite ? 0 : kernel_->cost() / (kPack * kTermCost));
+}
+
+PairTiles::~PairTiles() = default;
+
+double PairTiles::cost() const {
+    if (angles_) return 2;
+    return 0.2 * static_cast<double>(std::min<Index>(most_, 60));  // of a typical series
+}
+
+PairTiles::Buffers::Buffers(const PairTiles& tiles, Index rows, Index cols, bool both)
+    : q(to_size(rows * cols)),
+      row_sums(to_size(tiles.most_ * kRows * kPack)),
+      col_sums(to_size(both ? tiles.most_ * cols : 0)),
+      col_terms(to_size(both ? cols / kWidth : 0)),
+      far(tiles.kernel_ ? rows * cols : 0),
+      k00(to_size(std::max(cols, kChunk))),
+      k10(k00),
+      k20(k00),
+      k11(k00),
+      k01(k00),
+      k02(k00),
+      step(cols) {}
+
+void PairTiles::tile(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* of_rows,
+                     PairSums* of_cols) const {
+    const Index step = work.step;
+    double* const q = work.q.data();
+    std::fill(work.col_terms.begin(), work.col_terms.end(), Index{0});
+    work.far.count = 0;
+    if (angles_) return closed_rows(i, rows, j, cols, work, of_rows);
+    for (Index r = 0; r < rows; r += kRows) {
+        Index row_terms = 0;
+        const auto grow = [](AlignedVector& sums, Index width, Index at, Index& from, Index to) {
+            if (to <= from) return;
+            std::fill_n(sums.begin() + at + from * width, (to - from) * width, 0.0);
+            from = to;
+        };
+        for (Index c = 0; c < cols; c += kWidth) {
+            Block block;
+            const Index terms = open(block, i, r, j, c, rows, cols, work);
+            double *row_sums = nullptr, *col_sums = nullptr;
+            if (of_rows) {
+                grow(work.row_sums, kRows * kPack, 0, row_terms, terms);
+                row_sums = work.row_sums.data();
+            }
+            if (of_cols) {
+                grow(work.col_sums, kWidth, c * most_, work.col_terms[to_size(c / kWidth)], terms);
+                col_sums = work.col_sums.data() + c * most_;
+            }
+            add_terms(block, terms, i + r, j + c, row_sums, col_sums);
+            if (want_ == Want::value) continue;
+            for (Index row = 0; row < kRows; ++row)
+                for (int v = 0; v < kPacks; ++v)
+                    simd::store(q + (r + row) * step + c + v * kPack, block.product[row][v]);
+        }
+        const Index lines = std::min(kRows, rows - r);
+        if (of_rows) close_rows(i + r, lines, row_terms, work.row_sums.data(), *of_rows);
+    }
+    close_far(i, j, work, of_rows, of_cols);
+    if (!of_cols) return;
+    for (Index c = 0; c < cols; c += kWidth)
+        close_columns(j + c, work.col_terms[to_size(c / kWidth)], work.col_sums.data() + c * most_, *of_cols);
+}
+
+/// K00, K20 and (in place of q) K11 of homogeneous neurons.
+void PairTiles::homogeneous_row(Index i, Index j, Index n, double* q, double* k00, double* k20,
+                                bool gradient) const {
+    const AngleForm& form = *angles_;
+    const double R1 = first_.R[to_size(i)];
+    const Pack inverse_R1 = pack(first_.inverse_R[to_size(i)]);
+    for (Index c = 0; c < n; c += kPack) {
+        const Pack R2 = simd::load(&second_.R[to_size(j + c)]), inner = simd::load(q + c);
+        const Correlation at(inner, inverse_R1, simd::load(&second_.inverse_R[to_size(j + c)]));
+        const Pack angle = kPi - acos(at.rho);
+        simd::store(k00 + c, form.linear * inner + (form.kinked * R1) * R2 * (at.s + angle * at.rho));
+        if (!gradient) continue;
+        simd::store(k20 + c, form.kinked * R2 * at.s);
+        simd::store(q + c, form.linear + form.kinked * angle);
+    }
+}
+
+/// Homogeneous neurons: nothing but closed forms.
+void PairTiles::closed_rows(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* to) const {
+    const Index step = work.step;
+    double* const q = work.q.data();
+    const Index padded = (cols + kPack - 1) / kPack * kPack;
+    const bool gradient = want_ == Want::gradient;
+    for (Index r = 0; r < rows; ++r) {
+        double* const line = q + r * step;
+        double* const k00 = want_ == Want::matrix ? line : work.k00.data();
+        homogeneous_row(i + r, j, padded, line, k00, work.k20.data(), gradient);
+        if (!to) continue;
+        const auto sum = [&](const double* of) {
+            Pack total{};
+            for (Index c = 0; c < padded; c += kPack)
+                total += simd::load(&weights_[to_size(j + c)]) * simd::load(of + c);
+            return simd::sum<double>(total);
+        };
+        to->k00[to_size(i + r)] += sum(k00);
+        if (gradient) to->k20[to_size(i + r)] += sum(work.k20.data());
+    }
+}
+
+/// Correlations of a block; pairs that the series is not for get power 0 and are listed. Returns the terms
+/// that the others need.
+Index PairTiles::open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols,
+                      Buffers& work) const {
+    const Index step = work.step;
+    const double* const q = work.q.data();
+    const Terms& terms = *terms_;
+    const Pack reach = pack(terms.reach()), zero{};
+    Pack largest{};
+    Mask beyond{};
+    for (Index row = 0; row < kRows; ++row) {
+        const double inverse_R = first_.inverse_R[to_size(i + r + row)];
+        for (int v = 0; v < kPacks; ++v) {
+            const Pack inverse = inverse_R * simd::load(&second_.inverse_R[to_size(j + c + v * kPack)]);
+            const Pack rho = simd::load(q + (r + row) * step + c + v * kPack) * inverse;
+            const Mask far = abs(rho) > reach;
+            beyond |= far;
+            block.rho[row][v] = select(far, zero, rho);
+            block.power[row][v] = select(far, zero, pack(1.0));
+            largest = max(abs(block.rho[row][v]), largest);
+        }
+    }
+    double most = 0;
+    for (Index l = 0; l < kPack; ++l) most = std::max(most, largest[l]);
+    Index needed = terms.needed(most);
+    // Few pairs with large correlations may cost less one by one than as many terms for all.
+    if (kernel_ && needed > 2 * Terms::kLevels[0]) {
+        double least = static_cast<double>(needed);
+        std::size_t best = Terms::kLevels.size();
+        for (std::size_t level = 0; level < Terms::kLevels.size() && Terms::kLevels[level] < needed;
+             ++level) {
+            Mask above{};
+            for (auto& row : block.rho)
+                for (const Pack& rho : row) above -= abs(rho) > pack(terms.reach_of(level));
+            const double cost = static_cast<double>(Terms::kLevels[level]) +
+                                terms.far_cost() * static_cast<double>(simd::sum_of_lanes(above));
+            if (cost < least) {
+                least = cost;
+                best = level;
+            }
+        }
+        if (best < Terms::kLevels.size()) {
+            needed = Terms::kLevels[best];
+            for (Index row = 0; row < kRows; ++row)
+                for (int v = 0; v < kPacks; ++v) {
+                    const Mask far = abs(block.rho[row][v]) > pack(terms.reach_of(best));
+                    beyond |= far;
+                    block.rho[row][v] = select(far, zero, block.rho[row][v]);
+                    block.power[row][v] = select(far, zero, block.power[row][v]);
+                }
+        }
+    }
+    if (simd::sum_of_lanes(beyond) == 0) return needed;
+    for (Index row = 0; row < std::min(kRows, rows - r); ++row)
+        for (Index l = 0; l < std::min(kWidth, cols - c); ++l) {
+            if (block.power[row][l / kPack][l % kPack] != 0) continue;
+            work.far.add(i + r + row, j + c + l, q[(r + row) * step + c + l]);
+        }
+    return needed;
+}
+
+void PairTiles::close_far(Index i, Index j, Buffers& work, PairSums* of_rows, PairSums* of_cols) const {
+    FarPairs& far = work.far;
+    const bool gradient = want_ == Want::gradient;
+    const PairExpectations out{work.k00.data(),
+                               work.k10.data(),
+                               work.k20.data(),
+                               gradient ? work.k11.data() : nullptr,
+                               gradient && of_cols ? work.k01.data() : nullptr,
+                               work.k02.data()};
+    for (Index first = 0; first < far.count; first += kChunk) {
+        const Index last = std::min(first + kChunk, far.count);
+        const Index padded = (last - first + kPack - 1) / kPack * kPack;
+        for (Index n = last; n < first + padded; ++n) far.set(n, first);
+        const Index *one = far.i.data() + first, *two = far.j.data() + first;
+        const auto add_up = [&](const Index* to, const Index* from, const double* k10, const double* k20,
+                                PairSums& sums) {
+            for (Index n = 0; n < last - first; ++n) {
+                const std::size_t at = to_size(to[n]);
+                const double weight = weights_[to_size(from[n])];
+                sums.k00[at] += weight * out.k00[n];
+                if (!gradient) continue;
+                sums.k10[at] += weight * k10[n];
+                sums.k20[at] += weight * k20[n];
+            }
+        };
+        kernel_->pairs(padded, one, two, far.q.data() + first, out);
+        if (of_rows) add_up(one, two, out.k10, out.k20, *of_rows);
+        if (of_cols) add_up(two, one, out.k01, out.k02, *of_cols);
+        if (want_ == Want::value) continue;
+        const double* const product = gradient ? out.k11 : out.k00;
+        for (Index n = 0; n < last - first; ++n)
+            work.q[to_size((one[n] - i) * work.step + two[n] - j)] = product[n];
+    }
+}
+
+}  // namespace mfcore::inline gaussian

@@ -1,0 +1,56 @@
+#include "mfcore/grid/compress.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "base/thin_svd.hpp"
+#include "mfcore/base/errors.hpp"
+
+namespace mfcore::inline grid {
+
+// Singular values are optimal in the Frobenius norm; the promise is about the largest entry. So the rank
+// grows from the first singular value that could matter until the measured deviation obeys.
+LowRank compress(ConstMat values, double tolerance) {
+    require(tolerance > 0, "tolerance", "must be > 0", tolerance);
+    require(values.rows > 0 && values.cols > 0, "values", "must not be empty", values.rows);
+    using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const Eigen::Map<const RowMajor, 0, Eigen::OuterStride<>> table(values.data, values.rows, values.cols,
+                                                                    Eigen::OuterStride<>(values.stride));
+    const double largest = table.cwiseAbs().maxCoeff();
+    LowRank out;
+    if (largest == 0) return out;
+
+    // Tall tables: QR first, so that the singular value decomposition is of a Q x Q matrix.
+    const Index n = values.rows, q = values.cols;
+    Eigen::MatrixXd left, factor = table;
+    if (n > q) {
+        const Eigen::HouseholderQR<Eigen::MatrixXd> qr(factor);
+        left = qr.householderQ() * Eigen::MatrixXd::Identity(n, q);
+        factor = qr.matrixQR().topRows(q).triangularView<Eigen::Upper>();
+    }
+    const ThinSvd svd = thin_svd(factor);
+    const Eigen::VectorXd& sizes = svd.sizes;
+    const Index full = sizes.size();
+    // With sigma_{r+1} the largest one left out, no entry deviates by more than sigma_{r+1}.
+    Index rank = 1;
+    const double entries = static_cast<double>(n) * static_cast<double>(q);
+    while (rank < full && sizes[rank] > tolerance * largest * std::sqrt(entries)) ++rank;
+    Eigen::MatrixXd basis, coefficients, rest;
+    for (;; ++rank) {
+        basis = svd.left.leftCols(rank);
+        if (n > q) basis = left * basis;
+        coefficients = sizes.head(rank).asDiagonal() * svd.right.leftCols(rank).transpose();
+        rest = table - basis * coefficients;
+        out.error = rest.cwiseAbs().maxCoeff() / largest;
+        if (out.error <= tolerance || rank == full) break;
+    }
+    out.rank = rank;
+    out.basis.resize(static_cast<std::size_t>(n * rank));
+    out.coefficients.resize(static_cast<std::size_t>(rank * q));
+    Eigen::Map<RowMajor>(out.basis.data(), n, rank) = basis;
+    Eigen::Map<RowMajor>(out.coefficients.data(), rank, q) = coefficients;
+    return out;
+}
+
+}  // namespace mfcore::inline grid

@@ -1,0 +1,12 @@
+#include "network/neurons.hpp"
+
+#include "mfcore/base/errors.hpp"
+
+namespace mfcore::inline network {
+
+void require_rows(const Network& network, ConstMat rows, Index d, const char* name) {
+    require(rows.cols == network.row(d), name, "has the wrong number of columns for this network and law",
+            rows.cols);
+}
+
+}  // namespace mfcore::inline network

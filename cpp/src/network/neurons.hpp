@@ -1,0 +1,106 @@
+#pragma once
+// Rows of parameters packed in tiles (see tiles.hpp), and one tile's activations on a chunk of samples.
+#include <vector>
+
+#include "base/tiles.hpp"
+#include "mfcore/base/errors.hpp"
+#include "mfcore/base/run.hpp"
+#include "mfcore/network/network.hpp"
+
+namespace mfcore::inline network {
+
+/// Neurons in tiles of R vectors. The last tile is filled up with neurons of a = 0, w = 0, b = 0.
+template <class T, int R>
+class NeuronTiles {
+public:
+    static constexpr Index kWidth = R * simd::kLanes<T>,
+                           kPacked = 1024;  // neurons between looks at the clock
+
+    NeuronTiles(const Network& network, ConstMat theta)
+        : count_(theta.rows),
+          d_(theta.cols - network.w_at()),
+          tiles_((theta.rows + kWidth - 1) / kWidth),
+          w_(tiles_ * kWidth * d_),
+          a_(tiles_ * kWidth),
+          b_(network.has_b() ? tiles_ * kWidth : 0) {
+        for (Index i = 0; i < count_; ++i) {
+            if (i % kPacked == 0) check_stop();
+            const double* row = theta.row(i);
+            a_[i] = network.has_a() ? row[0] : 1.0;
+            if (network.has_b()) b_[i] = row[network.b_at()];
+            T* column = w_.data() + (i / kWidth) * kWidth * d_ + i % kWidth;
+            for (Index j = 0; j < d_; ++j) column[j * kWidth] = row[network.w_at() + j];
+        }
+    }
+
+    Index count() const { return count_; }
+    Index tiles() const { return tiles_; }
+    Index dimension() const { return d_; }
+    /// Neurons of tile t that are not padding.
+    Index filled(Index t) const { return std::min(kWidth, count_ - t * kWidth); }
+    const T* w(Index t) const { return w_.data() + t * kWidth * d_; }
+    const T* a(Index t) const { return a_.data() + t * kWidth; }
+    const T* b(Index t) const { return b_.empty() ? nullptr : b_.data() + t * kWidth; }
+    T* w(Index t) { return w_.data() + t * kWidth * d_; }
+    T* a(Index t) { return a_.data() + t * kWidth; }
+    T* b(Index t) { return b_.empty() ? nullptr : b_.data() + t * kWidth; }
+
+    /// The rows these tiles hold, in the network's layout.
+    void unpack(const Network& network, Mat theta) const {
+        for (Index i = 0; i < count_; ++i) {
+            double* row = theta.row(i);
+            if (network.has_a()) row[0] = a_[i];
+            if (network.has_b()) row[network.b_at()] = b_[i];
+            const T* column = w_.data() + (i / kWidth) * kWidth * d_ + i % kWidth;
+            for (Index j = 0; j < d_; ++j) row[network.w_at() + j] = column[j * kWidth];
+        }
+    }
+
+    bool finite() const {
+        simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
+        for (const std::vector<T>* part : {&w_, &a_, &b_})
+            for (std::size_t i = 0; i < part->size(); i += simd::kLanes<T>)
+                sum += T(0) * simd::load(part->data() + i);
+        bool zero = true;
+        for (Index lane = 0; lane < simd::kLanes<T>; ++lane) zero = zero && sum[lane] == 0;
+        return zero;
+    }
+
+    /// value[q * kWidth + i] = sigma(<w_i, x_q> + b_i), and likewise the slope unless it is null.
+    void activate(const Activation& sigma, Index t, MatView<const T> x, T* value, T* slope) const {
+        constexpr Index kRows = 64;  // so that a block of pre-activations stays in the first-level cache
+        for (Index q = 0; q < x.rows; q += kRows) {
+            const Index rows = std::min(kRows, x.rows - q);
+            T* z = value + q * kWidth;
+            tiles::forward<T, R>(x.middle_rows(q, rows), w(t), b(t), z, kWidth);
+            evaluate<T>(sigma, rows * kWidth, z, z, slope ? slope + q * kWidth : nullptr, nullptr);
+        }
+    }
+
+private:
+    Index count_, d_, tiles_;
+    std::vector<T> w_, a_, b_;
+};
+
+/// Call body(std::integral_constant<int, R>) with the tile width, 1 to 3 vectors, that suits `neurons`
+/// neurons: padding costs as much as neurons do, and narrow tiles leave loads exposed (measured: 1.35, 1.02
+/// and 1 per vector). Ties go to the narrower tile: more of them are shared out more evenly.
+template <class T, class Body>
+decltype(auto) with_tile_width(Index neurons, Body&& body) {
+    const Index vectors = (neurons + simd::kLanes<T> - 1) / simd::kLanes<T>;
+    const auto cost = [&](Index r, double per_vector) {
+        return static_cast<double>((vectors + r - 1) / r * r) * per_vector;
+    };
+    const double three = cost(3, 1.0), two = cost(2, 1.02), one = cost(1, 1.35);
+    if (three < two && three <= one) return body(std::integral_constant<int, 3>{});
+    if (two <= one) return body(std::integral_constant<int, 2>{});
+    return body(std::integral_constant<int, 1>{});
+}
+
+/// Nanoseconds, roughly, for the values and slopes of `neurons` neurons on `rows` samples in R^d on one core.
+inline Index activation_cost(Index rows, Index neurons, Index d) { return rows * neurons * (d + 50) / 50; }
+
+/// Check shapes once, at the door: `rows` must have the network's length for inputs in R^d.
+void require_rows(const Network& network, ConstMat rows, Index d, const char* name);
+
+}  // namespace mfcore::inline network

@@ -1,0 +1,164 @@
+#include "mfcore/reduction/smoothing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "mfcore/base/errors.hpp"
+
+namespace mfcore::inline reduction {
+namespace {
+
+constexpr Index kChunk = 128;
+constexpr int kSpreads = 15;  // rules for spreads R / sqrt(d) up to 2^7, beyond which sigma is all but a step
+
+// The largest spread that rule k serves: two rules for each factor of 2. (Small spreads do not allow fewer
+// nodes: in low dimension the density of u would no longer be resolved.)
+double widest(int k) { return std::pow(2.0, 0.5 * k); }
+
+// Nodes for 1e-13 in S and its first derivatives when m + R u spreads over `spread` standard deviations of u.
+Rule smooth_rule(const Activation& sigma, double d, double spread) {
+    using Kind = Activation::Kind;
+    if (sigma.kind == Kind::polynomial || sigma.kind == Kind::hermite) {
+        const Index n = static_cast<Index>(sigma.coefficients.size()) / 2 + 1;  // exact
+        return std::isinf(d) ? gauss_hermite(n) : gauss_gegenbauer(d, n);
+    }
+    if (d == 1) return gauss_gegenbauer(1, 2);  // u = +-1
+    // Equal steps D err like exp(-2 pi a / (spread D)) for sigma with its nearest singularity at i a, and
+    // like exp(-2 pi^2 / (D^2 (1 + 2 spread^2))) for erf, whose gelu is the milder case.
+    double spacing = std::numbers::pi * 0.22 / std::sqrt(1 + 2 * spread * spread);
+    if (sigma.kind != Kind::erf && sigma.kind != Kind::gelu) {
+        const double a = sigma.kind == Kind::tanh ? std::numbers::pi / 2 : std::numbers::pi;
+        spacing = std::min(0.38, 2 * std::numbers::pi * a / (36 * spread));
+    }
+    return angle_rule(d, spacing);
+}
+
+// Walk over the points in chunks that fit the stack: tau_k = (t_k - m) / R, for R = 0 the limit +-inf, or 0
+// where m sits on the knot.
+template <class Body>
+void for_chunks(Index n, Body&& body) {
+    for (Index first = 0; first < n; first += kChunk) body(first, std::min(kChunk, n - first));
+}
+void scaled_knots(Index n, double knot, const double* m, const double* R, double* tau) {
+    for (Index i = 0; i < n; ++i) tau[i] = knot == m[i] ? 0.0 : (knot - m[i]) / R[i];
+}
+
+}  // namespace
+
+Smoother::Smoother(const Activation& sigma, double d) : sigma_(sigma), d_(d) {
+    require(d >= 1 && (std::isinf(d) || d == std::floor(d)), "d", "must be a whole number >= 1 or infinite",
+            d);
+    if (sigma.is_piecewise()) {
+        table_.emplace_back(d);
+        return;
+    }
+    for (int k = 0; k < kSpreads; ++k) rules_.push_back(smooth_rule(sigma, d, widest(k)));
+}
+
+const Rule& Smoother::rule(double R) const { return rule_for(std::isinf(d_) ? R : R / std::sqrt(d_)); }
+
+const Rule& Smoother::rule_for(double spread) const {
+    std::size_t k = 0;
+    while (k + 1 < rules_.size() && !(spread <= widest(static_cast<int>(k)))) ++k;
+    return rules_[k];
+}
+
+Index Smoother::cost(double spread) const {
+    if (sigma_.is_piecewise()) return std::max<Index>(1, static_cast<Index>(sigma_.knots.size()));
+    return static_cast<Index>(rule_for(spread).nodes.size());
+}
+
+void Smoother::evaluate(Index n, const double* m, const double* R, double* S, double* S_m,
+                        double* S_R) const {
+    if (sigma_.is_piecewise() && !S_m && !S_R) {
+        // S = c + m_L m + sum_k delta_k [(m - t_k)_+ + R E (u - |tau_k|)_+]
+        for_chunks(n, [&](Index first, Index count) {
+            std::array<double, kChunk> tau, excess;
+            for (Index i = first; i < first + count; ++i) S[i] = sigma_.offset + sigma_.left_slope * m[i];
+            for (std::size_t k = 0; k < sigma_.knots.size(); ++k) {
+                const double knot = sigma_.knots[k], jump = sigma_.jumps[k];
+                scaled_knots(count, knot, m + first, R + first, tau.data());
+                table_.front().excess(count, tau.data(), excess.data());
+                for (Index i = 0; i < count; ++i)
+                    S[first + i] += jump * (std::max(m[first + i] - knot, 0.0) + R[first + i] * excess[i]);
+            }
+        });
+        return;
+    }
+    if (sigma_.is_piecewise()) {
+        // S = c + m_L m + sum_k delta_k [(m - t_k) A_k + R B_k], S_m = m_L + sum delta_k A_k,
+        // S_R = sum delta_k B_k
+        for_chunks(n, [&](Index first, Index count) {
+            std::array<double, kChunk> tau, A, B;
+            for (Index i = first; i < first + count; ++i) {
+                S[i] = sigma_.offset + sigma_.left_slope * m[i];
+                if (S_m) S_m[i] = sigma_.left_slope;
+                if (S_R) S_R[i] = 0;
+            }
+            for (std::size_t k = 0; k < sigma_.knots.size(); ++k) {
+                const double knot = sigma_.knots[k], jump = sigma_.jumps[k];
+                scaled_knots(count, knot, m + first, R + first, tau.data());
+                table_.front().evaluate(count, tau.data(), A.data(), B.data());
+                for (Index i = 0; i < count; ++i)
+                    S[first + i] += jump * ((m[first + i] - knot) * A[i] + R[first + i] * B[i]);
+                for (Index i = 0; S_m && i < count; ++i) S_m[first + i] += jump * A[i];
+                for (Index i = 0; S_R && i < count; ++i) S_R[first + i] += jump * B[i];
+            }
+        });
+        return;
+    }
+    const bool slopes = S_m || S_R;
+    for (Index i = 0; i < n; ++i) {
+        const Rule& u = rule(R[i]);
+        double value = 0, by_m = 0, by_R = 0;
+        for_chunks(static_cast<Index>(u.nodes.size()), [&](Index first, Index count) {
+            std::array<double, kChunk> z, f, g;
+            for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u.nodes[first + k];
+            mfcore::evaluate(sigma_, count, z.data(), f.data(), slopes ? g.data() : nullptr);
+            for (Index k = 0; k < count; ++k) value += u.weights[first + k] * f[k];
+            for (Index k = 0; slopes && k < count; ++k) {
+                by_m += u.weights[first + k] * g[k];
+                by_R += u.weights[first + k] * u.nodes[first + k] * g[k];
+            }
+        });
+        S[i] = value;
+        if (S_m) S_m[i] = by_m;
+        if (S_R) S_R[i] = by_R;
+    }
+}
+
+void Smoother::curvature(Index n, const double* m, const double* R, double* S_mm, double* S_mR,
+                         double* S_RR) const {
+    for (Index i = 0; i < n; ++i) {
+        double mm = 0, mR = 0, RR = 0;
+        if (sigma_.is_piecewise()) {
+            for (std::size_t k = 0; R[i] > 0 && k < sigma_.knots.size(); ++k) {
+                const double tau = (sigma_.knots[k] - m[i]) / R[i];
+                const double density = sigma_.jumps[k] * direction_density(d_, tau) / R[i];
+                mm += density;
+                mR += density * tau;
+                RR += density * tau * tau;
+            }
+        } else {
+            const Rule& u = rule(R[i]);
+            for_chunks(static_cast<Index>(u.nodes.size()), [&](Index first, Index count) {
+                std::array<double, kChunk> z, f, g, h;
+                for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u.nodes[first + k];
+                mfcore::evaluate(sigma_, count, z.data(), f.data(), g.data(), h.data());
+                for (Index k = 0; k < count; ++k) {
+                    const double node = u.nodes[first + k], term = u.weights[first + k] * h[k];
+                    mm += term;
+                    mR += term * node;
+                    RR += term * node * node;
+                }
+            });
+        }
+        S_mm[i] = mm;
+        S_mR[i] = mR;
+        S_RR[i] = RR;
+    }
+}
+
+}  // namespace mfcore::inline reduction

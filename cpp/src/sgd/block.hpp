@@ -1,0 +1,297 @@
+#pragma once
+// One block of SGD steps (eqs. (6.2) to (6.4)), done by a team of threads that each own tiles of neurons.
+//
+// With Z = W X^T and G = X X^T of the block's samples, everything sequential happens on N-vectors:
+//   z_l = P_l Z[:, l] + sum_{k<l} (P_l / P_{k+1}) c_k G[k, l] + b,    P_l = product of the first l factors 1
+//   - h lambda, f_l = N^-1 sum_i a_i sigma(z_li),    c_l = h (y_l - f_l) a sigma'(z_l),
+// and at the end W <- P_K W + sum_k (P_K / P_{k+1}) c_k x_k^T: two matrix products with little work between
+// them. The samples of a mini-batch are columns that do not see each other.
+#include "base/barrier.hpp"
+#include "base/parallel.hpp"
+#include "sgd/noise.hpp"
+
+namespace mfcore::inline sgd {
+
+/// The samples and step sizes of one block, of which the first `steps` steps are to be done.
+template <class T>
+struct Block {
+    MatView<const T> x;  // block_steps * batch rows
+    const T* y;
+    const double* h;  // one per step
+    Index block_steps;
+    Index steps;
+    Index first;  // number of the first step
+};
+
+/// What the threads of a team share.
+template <class T>
+struct Shared {
+    Shared(int members, Index groups_, Index rows_, Index batch, Index d, bool noisy)
+        : exchange(members, groups_ * batch),
+          groups(groups_),
+          rows(rows_),
+          gram(rows_ > batch ? rows_ * rows_ : 0),
+          mix(gram.size()),
+          q(noisy && rows_ > batch ? rows_ * d : 0) {}
+
+    /// The calling thread looks whether to stop. Then all of them go through what is left of the block, and
+    /// meet, without computing anything: the caller throws the result away.
+    void poll(int rank) {
+        if (rank == 0) keeper.guard([] { check_stop(); });
+    }
+    bool idle() const { return keeper.failed().load(std::memory_order_relaxed); }
+
+    ErrorKeeper keeper;
+    Exchange<T> exchange;
+    Index groups;         // predictions are summed by groups of tiles that do not depend on the team
+    Index rows;           // most samples of a block; if of one step only, the following are not needed
+    std::vector<T> gram;  // G[k, l], upper triangle
+    std::vector<T> mix;   // (P_l / P_{k+1}) G[k, l] for samples k of earlier steps than l
+    std::vector<T> q;     // orthonormal basis of the samples, for the noise
+};
+
+template <class T, int R>
+class Worker {
+public:
+    using Tiles = NeuronTiles<T, R>;
+    static constexpr Index kWidth = Tiles::kWidth;
+
+    Worker(const Network& network, const SgdParams& params, std::uint64_t seed, const Tiles& tiles,
+           Shared<T>& shared, int rank, int size)
+        : network_(network),
+          params_(params),
+          shared_(shared),
+          rank_(rank),
+          size_(size),
+          group0_(rank * shared.groups / size),
+          group1_((rank + 1) * shared.groups / size),
+          tiles_(tiles.tiles()),
+          tile0_(first_tile(group0_)),
+          tile1_(first_tile(group1_)),
+          stride_((tile1_ - tile0_) * kWidth),
+          count_(tiles.count()),
+          d_(tiles.dimension()),
+          z_(shared.rows * stride_),
+          c_(shared.rows * stride_),
+          a_(stride_),
+          b_(stride_),
+          error_(params.batch),
+          inverse_count_(T(1) / static_cast<T>(tiles.count())),
+          inverse_batch_(T(1) / static_cast<T>(params.batch)),
+          decay_(shared.rows / params.batch),
+          noise_(network, params, seed, tiles, tile0_, tile1_, shared.rows) {
+        for (int r = 0; r < size; ++r)
+            for (Index g = r * shared.groups / size; g < (r + 1) * shared.groups / size; ++g)
+                sources_.push_back({r, (g - r * shared.groups / size) * params.batch});
+        for (Index g = group0_; g <= group1_; ++g) bounds_.push_back((first_tile(g) - tile0_) * kWidth);
+    }
+
+    /// Advance this thread's tiles of `state` by block.steps steps. Returns the first step with a prediction
+    /// that is not finite, or -1; then nothing is written.
+    Index advance(const Block<T>& block, Tiles& state) {
+        const Index rows = block.steps * params_.batch;
+        const bool projected = noise_.active() && shared_.rows > params_.batch;
+        decay_.set(block.h, block.block_steps, params_.ridge * params_.rates.w);
+        prepare_gram(block, projected ? block.x.rows : rows);
+        for_tiles([&](Index t) {
+            tiles::forward<T, R>(block.x.middle_rows(0, rows), state.w(t), nullptr,
+                                 z_.data() + (t - tile0_) * kWidth, stride_);
+        });
+        std::copy_n(state.a(tile0_), stride_, a_.data());
+        if (network_.has_b()) std::copy_n(state.b(tile0_), stride_, b_.data());
+        shared_.exchange.meet(rank_, size_);  // everybody's share of the Gram matrix is there
+        if (projected)
+            noise_.begin(block.x, shared_.gram.data(), shared_.rows, shared_.q.data(), rank_, size_);
+
+        for (Index s = 0; s < block.steps; ++s)
+            if (!step(block, s, projected)) return block.first + s;
+
+        if (!decay_.none())
+            for (Index k = 0; k < rows; ++k) {
+                const T factor = static_cast<T>(decay_(k / params_.batch + 1, block.steps));
+                for (Index i = 0; i < stride_; ++i) c_[k * stride_ + i] *= factor;
+            }
+        if (projected) noise_.plan(block.h, block.block_steps, block.steps, decay_);
+        const T shrink = static_cast<T>(decay_(0, block.steps));
+        for_tiles([&](Index t) {
+            tiles::backward<T, R>(block.x.middle_rows(0, rows), c_.data() + (t - tile0_) * kWidth, stride_,
+                                  shrink, state.w(t));
+            if (projected) noise_.finish(block.first, shared_.q.data(), t, state.w(t));
+        });
+        if (network_.output == Output::trained) std::copy_n(a_.data(), stride_, state.a(tile0_));
+        if (network_.has_b()) std::copy_n(b_.data(), stride_, state.b(tile0_));
+        if (noise_.active() && !projected) noise_.add_direct(block.first, block.h[0], state);
+        if (network_.sphere)
+            for (Index t = tile0_; t < tile1_; ++t) normalise(state.w(t), state.filled(t));
+        shared_.exchange.meet(rank_, size_);  // nobody starts on the next block's Gram matrix before
+        return -1;
+    }
+
+private:
+    template <class Body>
+    void for_tiles(Body&& body) {
+        for (Index t = tile0_; t < tile1_; ++t) {
+            if ((t - tile0_) % kTilesPerPoll == 0) shared_.poll(rank_);
+            if (shared_.idle()) return;
+            body(t);
+        }
+    }
+    Index first_tile(Index group) const { return group * tiles_ / shared_.groups; }
+    Index step_of(Index sample) const { return sample / params_.batch; }
+
+    /// This thread's share of the inner products, and of their decayed copy.
+    void prepare_gram(const Block<T>& block, Index rows) {
+        if (shared_.rows <= params_.batch) return;  // one step per block: no sample sees another
+        const Index share = ((rows + size_ - 1) / size_ + 3) / 4 * 4;
+        const Index l0 = std::min(rows, rank_ * share), l1 = std::min(rows, l0 + share);
+        gram<T>(block.x.middle_rows(0, rows), l0, l1, shared_.gram.data(), shared_.rows);
+        for (Index k = 0; k < l1; ++k)
+            for (Index l = std::max(l0, (step_of(k) + 1) * params_.batch); l < l1; ++l)
+                shared_.mix[k * shared_.rows + l] =
+                    shared_.gram[k * shared_.rows + l] * static_cast<T>(decay_(step_of(k) + 1, step_of(l)));
+    }
+
+    /// Pre-activations of a group of samples from all earlier groups, a matrix product that keeps them in
+    /// registers.
+    void mix_earlier(Index first, Index last) {
+        if (shared_.rows <= params_.batch || (first == 0 && decay_.none())) return;  // none, and no decay
+        for_tiles([&](Index tile) {
+            const Index t = tile - tile0_;
+            tiles::for_columns(last - first, [&](Index column, auto width) {
+                constexpr int C = width();
+                const Index l = first + column;
+                T* const z = z_.data() + l * stride_ + t * kWidth;
+                simd::Vec<T> acc[C][R];
+                for (int c = 0; c < C; ++c) {
+                    const T shrink = static_cast<T>(decay_(0, step_of(l + c)));
+                    for (int r = 0; r < R; ++r)
+                        acc[c][r] = shrink * simd::load(z + c * stride_ + r * simd::kLanes<T>);
+                }
+                tiles::accumulate<T, R, C, true>(first, c_.data() + t * kWidth, stride_,
+                                                 shared_.mix.data() + l, shared_.rows, 1, acc);
+                for (int c = 0; c < C; ++c)
+                    for (int r = 0; r < R; ++r) simd::store(z + c * stride_ + r * simd::kLanes<T>, acc[c][r]);
+            });
+        });
+    }
+
+    /// z_l += what the earlier steps of its own group, the noise and the bias add, in one pass.
+    void finish_z(Index l, Index group_first, Index step_first, bool projected) {
+        constexpr Index lanes = simd::kLanes<T>;
+        T* const z = z_.data() + l * stride_;
+        Index terms = 0;
+        T factor[2 * kMostRows];
+        const T* row[2 * kMostRows];
+        for (Index k = group_first; k < step_first; ++k, ++terms) {
+            factor[terms] = shared_.mix[k * shared_.rows + l];
+            row[terms] = c_.data() + k * stride_;
+        }
+        for (Index q = 0; projected && step_first > 0 && q <= l; ++q, ++terms) {
+            factor[terms] = noise_.factor(l, q);
+            row[terms] = noise_.projected(q);
+        }
+        for (Index i = 0; i < stride_; i += lanes) {
+            simd::Vec<T> sum = simd::load(z + i);
+            for (Index k = 0; k < terms; ++k) sum += factor[k] * simd::load(row[k] + i);
+            if (network_.has_b()) sum += simd::load(b_.data() + i);
+            simd::store(z + i, sum);
+        }
+    }
+
+    /// Step s of the block; false if a prediction is not finite.
+    bool step(const Block<T>& block, Index s, bool projected) {
+        constexpr Index lanes = simd::kLanes<T>,
+                        kGroup = 8;  // a group of samples is one pass of the micro-kernel
+        const Index batch = params_.batch, group_steps = std::max<Index>(1, kGroup / batch);
+        const Index group = s / group_steps * group_steps;
+        const Index l0 = s * batch;
+        if (s == group) mix_earlier(l0, std::min(group + group_steps, block.steps) * batch);
+        T* const mine = shared_.exchange.mine(rank_);
+        for (Index i = 0; i < batch && !shared_.idle(); ++i) {
+            const Index l = l0 + i;
+            finish_z(l, group * batch, l0, projected);
+            T* const value = z_.data() + l * stride_;  // the value takes the place of z, the slope that of c
+            evaluate<T>(network_.activation, stride_, value, value, c_.data() + l * stride_, nullptr);
+            for (Index g = group0_; g < group1_; ++g) mine[(g - group0_) * batch + i] = weigh(g, value);
+        }
+        shared_.exchange.meet(rank_, size_);
+        bool finite = true;
+        for (Index i = 0; i < batch; ++i) {
+            T f = 0;
+            for (const auto [owner, at] : sources_) f += shared_.exchange.of(rank_, owner)[at + i];
+            error_[i] = (block.y[l0 + i] - f * inverse_count_) * inverse_batch_;
+            finite = finite && std::isfinite(error_[i]);
+        }
+        if (!finite) return false;
+
+        const double h = block.h[s];
+        const T h_w = static_cast<T>(h * params_.rates.w), h_a = static_cast<T>(h * params_.rates.a),
+                h_b = static_cast<T>(h * params_.rates.b);
+        const T keep_a = T(1) - h_a * static_cast<T>(params_.ridge),
+                keep_b = T(1) - h_b * static_cast<T>(params_.ridge);
+        const bool trains_a = network_.output == Output::trained, trains_b = network_.has_b();
+        for (Index v = 0; v < stride_; v += lanes) {
+            const simd::Vec<T> a = simd::load(a_.data() + v);
+            simd::Vec<T> sum_a{}, sum_b{};
+            for (Index l = l0; l < l0 + batch; ++l) {
+                const simd::Vec<T> e = simd::fill<T>(error_[l - l0]);
+                const simd::Vec<T> slope = e * a * simd::load(c_.data() + l * stride_ + v);
+                simd::store(c_.data() + l * stride_ + v, h_w * slope);
+                sum_b += slope;
+                if (trains_a) sum_a += e * simd::load(z_.data() + l * stride_ + v);
+            }
+            if (trains_a) simd::store(a_.data() + v, keep_a * a + h_a * sum_a);
+            if (trains_b) simd::store(b_.data() + v, keep_b * simd::load(b_.data() + v) + h_b * sum_b);
+        }
+        // sigma(0) != 0 would make output weights of the neurons that only fill the last tile.
+        const Index owned = std::max<Index>(0, std::min(stride_, count_ - tile0_ * kWidth));
+        if (trains_a) std::fill(a_.begin() + owned, a_.end(), T(0));
+        if (projected) {
+            noise_.advance(block.first + s, static_cast<T>(decay_(s, s + 1)), h);
+            if (trains_a)
+                noise_.add_scalars(block.first + s, 0, noise_.amplitude(h, params_.rates.a), a_.data());
+            if (trains_b)
+                noise_.add_scalars(block.first + s, 1, noise_.amplitude(h, params_.rates.b), b_.data());
+        }
+        return true;
+    }
+
+    /// sum of a_i value_i over the neurons of group g.
+    T weigh(Index g, const T* value) const {
+        constexpr Index lanes = simd::kLanes<T>;
+        simd::Vec<T> sum{};
+        for (Index i = bounds_[g - group0_]; i < bounds_[g - group0_ + 1]; i += lanes)
+            sum += simd::load(a_.data() + i) * simd::load(value + i);
+        return simd::sum<T>(sum);
+    }
+
+    void normalise(T* w, Index neurons) const {
+        for (Index i = 0; i < neurons; ++i) {
+            T square = 0;
+            for (Index j = 0; j < d_; ++j) square += w[j * kWidth + i] * w[j * kWidth + i];
+            T inverse = T(1) / std::sqrt(square);
+            if (!(inverse > 0))
+                inverse = square - square;  // |w| beyond the square root of the largest: NaN, seen
+            for (Index j = 0; j < d_; ++j) w[j * kWidth + i] *= inverse;
+        }
+    }
+
+    static constexpr Index kMostRows = 64, kTilesPerPoll = 64;
+    const Network& network_;
+    const SgdParams& params_;
+    Shared<T>& shared_;
+    int rank_, size_;
+    Index group0_, group1_, tiles_, tile0_, tile1_, stride_, count_, d_;
+    std::vector<T> z_, c_, a_, b_, error_;
+    struct Source {
+        int owner;
+        Index at;
+    };
+    T inverse_count_, inverse_batch_;
+    std::vector<Index> bounds_;    // of this thread's groups, in numbers of its slab
+    std::vector<Source> sources_;  // of the groups' shares of a prediction: whose, and where it puts them
+    Shrinkage decay_;
+    Noise<T, R> noise_;
+};
+
+}  // namespace mfcore::inline sgd

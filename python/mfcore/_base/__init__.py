@@ -1,0 +1,13 @@
+"""What every room uses: checks of arguments, seeds, files, the registry of configurable classes.
+
+- `check`: every refusal of an argument, as a message that names argument, rule and value
+- `rng`: from what users pass as `rng` to the 64-bit seeds that address random numbers
+- `files`: files that appear whole or not at all
+- `registry`: objects to plain tables and back, for configuration files and archives
+- `described`, `archive`: objects and arrays to bytes in files and back; damage is told
+- `free_memory`: how much a request may ask for; `limits`: what ends a run early; `bar`: its progress
+- `turn`: one caller at a time
+- `build`: what is in this installation
+
+May use the compiled core and nothing else of mfcore. Add here only what at least two rooms need.
+"""

@@ -1,0 +1,253 @@
+"""Checks of arguments. Every message names argument, rule and value: ``step must be > 0, got -0.1``."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+import reprlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import free_memory
+
+Float = np.float64
+FloatArray = npt.NDArray[np.float64]
+
+_SMALL_BYTES = 1 << 26  # requests below it are not worth a look at what is free
+MOST_THREADS = 4096  # more than any machine has; OpenMP ends the process if it cannot start them
+
+
+def shown(value: Any) -> str:
+    """`value` as messages quote it: one short line, NumPy scalars as plain numbers."""
+    if isinstance(value, np.generic):
+        return str(value)
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    brief = reprlib.Repr()
+    brief.maxother = brief.maxstring = 80
+    return " ".join(brief.repr(value).split())
+
+
+def number(
+    value: Any,
+    name: str,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
+    finite: bool = True,
+) -> float:
+    """`value` as a float within the bounds given. NaN never passes; infinities only with finite=False."""
+    if not _is_real(value):
+        raise TypeError(f"{name} must be a real number, got {shown(value)}")
+    try:
+        x = float(value)
+    except OverflowError:  # an integer beyond the range of a float
+        x = math.inf if value > 0 else -math.inf
+    bounds = [
+        (x > above, above, ">"),
+        (x >= at_least, at_least, ">="),
+        (x < below, below, "<"),
+        (x <= at_most, at_most, "<="),
+    ]
+    rules = [f"{sign} {bound:g}" for _, bound, sign in bounds if math.isfinite(bound)]
+    if math.isnan(x) or (finite and math.isinf(x)):
+        rules.insert(0, "finite" if finite else "a number")
+    elif all(ok for ok, bound, _ in bounds if math.isfinite(bound)):
+        return x
+    raise ValueError(f"{name} must be {' and '.join(rules)}, got {shown(value)}")
+
+
+def integer(value: Any, name: str, *, at_least: int | None = None, at_most: int | None = None) -> int:
+    """`value` as an int within the bounds given; whole floats such as 3.0 are accepted."""
+    if not _is_real(value):
+        raise TypeError(f"{name} must be an integer, got {shown(value)}")
+    try:
+        n = int(value)
+    except (OverflowError, ValueError):  # infinite, not a number
+        n = None
+    if n is None or n != value:
+        raise ValueError(f"{name} must be an integer, got {shown(value)}")
+    if at_least is not None and n < at_least:
+        raise ValueError(f"{name} must be >= {at_least}, got {n}")
+    if at_most is not None and n > at_most:
+        raise ValueError(f"{name} must be <= {at_most}, got {n}")
+    return n
+
+
+def count(value: Any, name: str) -> int:
+    """How many of something there are: an int >= 1 that the core can hold."""
+    return integer(value, name, at_least=1, at_most=2**63 - 1)
+
+
+def times(
+    value: Any, name: str, horizon: float, *, increasing: bool = True, empty: bool = False
+) -> FloatArray:
+    """`value` as an array of times between 0 and the horizon."""
+    if not isinstance(value, str) and np.ndim(_as_numpy(value, name)) == 0:
+        kind = ValueError if _is_real(value) else TypeError
+        raise kind(f"{name} must be a list of times, or an integer how many, got {shown(value)}")
+    out = array(value, name, shape=(None,), empty=empty)
+    wrong = np.flatnonzero((out < 0) | (out > horizon))
+    if len(wrong):
+        bad = f"{out[wrong[0]]:g} at [{wrong[0]}]"
+        raise ValueError(f"{name} must be >= 0 and <= horizon = {horizon:g}, got {bad}")
+    falls = 1 + np.flatnonzero(np.diff(out) <= 0)
+    if increasing and len(falls):
+        bad = f"{out[falls[0]]:g} at [{falls[0]}] after {out[falls[0] - 1]:g}"
+        raise ValueError(f"{name} must increase, got {bad}")
+    return out
+
+
+def squares(values: FloatArray, name: str) -> None:
+    """Refuse entries so large that the sum of their squares is not finite."""
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(np.square(values).sum())
+    if not finite:
+        raise ValueError(
+            f"{name} must have squares of a finite sum, got entries up to {np.abs(values).max():g}"
+        )
+
+
+def memory(need: float, name: str, value: Any) -> None:
+    """Refuse `value` if what it asks for, at least `need` bytes, is more than the memory that is free.
+
+    A request that cannot be met is so an error at once, which names the argument, and not a machine that
+    swaps, or a process that the system ends.
+    """
+    if need < _SMALL_BYTES:
+        return
+    free = free_memory.free()
+    if need > free:
+        raise ValueError(
+            f"{name} must fit in memory, of which {free_memory.shown(free)} are free, got {shown(value)}: "
+            f"{free_memory.shown(need)} or more"
+        )
+
+
+def threads(value: Any) -> int:
+    """The argument `threads` as the core wants it: 0 for None."""
+    return 0 if value is None else integer(value, "threads", at_least=1, at_most=MOST_THREADS)
+
+
+def boolean(value: Any, name: str) -> bool:
+    """`value` if it is True or False; numbers and strings are refused."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def choice(value: Any, name: str, options: Iterable[str]) -> str:
+    """`value` if it is one of `options`; the message proposes the closest one."""
+    options = list(options)
+    if isinstance(value, str) and value in options:
+        return str(value)
+    listed = ", ".join(map(repr, options))
+    raise ValueError(f"{name} must be one of {listed}, got {shown(value)}{did_you_mean(value, options)}")
+
+
+def did_you_mean(value: Any, options: Iterable[str]) -> str:
+    """The end of a message that proposes the option closest to `value`, or nothing."""
+    by_lower = {option.lower(): option for option in options}
+    close = difflib.get_close_matches(str(value).lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def instance(value: Any, name: str, kind: type[Any] | tuple[type[Any], ...], what: str) -> None:
+    """Refuse `value` unless it is a `kind`; `what` says in words where such a thing comes from."""
+    if not isinstance(value, kind):
+        hint = (
+            f"; call it: {value.__name__}(...)" if isinstance(value, type) and issubclass(value, kind) else ""
+        )
+        raise TypeError(f"{name} must be {what}, got {shown(value)}{hint}")
+
+
+def array(
+    value: Any, name: str, *, shape: Sequence[int | None] | None = None, empty: bool = False
+) -> FloatArray:
+    """`value` as a C-contiguous float64 array, the caller's own memory where its layout allows.
+
+    `shape` gives the expected extents, None for a free one. NaN and infinities are refused, and so are masked
+    entries: there is no number to use in their place.
+    """
+    raw = _as_numpy(value, name)
+    if raw.dtype.kind not in "fiu":
+        what = f"dtype {raw.dtype}" if raw.dtype != object else _objects(value, raw)
+        raise TypeError(f"{name} must hold real numbers, got {what}")
+    if shape is not None:
+        fits = raw.ndim == len(shape) and all(
+            want in (None, have) for want, have in zip(shape, raw.shape, strict=True)
+        )
+        if not fits:
+            want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
+            raise ValueError(f"{name} must have shape ({want}), got {raw.shape}")
+    if raw.size == 0 and not empty:
+        raise ValueError(f"{name} must not be empty, got shape {raw.shape}")
+    if raw.dtype != np.float64 or not raw.flags.carray:
+        memory(8.0 * raw.size, name, raw)  # of a copy
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, which is refused below
+        out = np.require(raw, np.float64, ["C", "A"])
+    good = np.isfinite(out)
+    if not good.all():
+        bad = tuple(int(i) for i in np.argwhere(~good)[0])
+        at = f" at [{', '.join(map(str, bad))}]" if bad else ""
+        raise ValueError(f"{name} must be finite, got {shown(raw[bad])}{at}")
+    return out
+
+
+def output(out: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
+    """Check an array the caller wants the result in: float64, C-contiguous, writable, of this shape."""
+    masked = isinstance(out, np.ma.MaskedArray)
+    if not isinstance(out, np.ndarray) or masked or out.dtype != np.float64:
+        kind = "a masked array" if masked else getattr(out, "dtype", type(out).__name__)
+        raise TypeError(f"{name} must be a float64 NumPy array, got {kind}")
+    if out.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {out.shape}")
+    if not (out.flags.carray and out.flags.writeable):
+        names = ("c_contiguous", "writeable", "aligned")
+        flags = ", ".join(f"{flag}={getattr(out.flags, flag)}" for flag in names)
+        raise ValueError(f"{name} must be C-contiguous, aligned and writable, got {flags}")
+    return out
+
+
+def _is_real(value: Any) -> bool:
+    """Whether `value` is one real number: not a truth value, a string, a masked entry or a longer array."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "fiu" and not isinstance(value, np.ma.MaskedArray)
+    return isinstance(value, numbers.Real | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            raise ValueError(
+                f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them"
+            )
+        return np.asarray(value.data)
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray | np.generic):
+        try:
+            return np.from_dlpack(value)
+        except (
+            BufferError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:  # another device, gradients on, ...
+            raise TypeError(f"{name} must be an array that NumPy can share: {error}") from None
+    try:
+        return np.asarray(value)
+    except ValueError as error:  # ragged nested lists
+        raise ValueError(f"{name} must be a rectangular array of numbers: {error}") from None
+
+
+def _objects(value: Any, raw: npt.NDArray[Any]) -> str:
+    """In words, what NumPy could only store as objects."""
+    if raw.size == 0:
+        return "none at all"
+    odd = value if raw.ndim == 0 else next((item for item in raw.flat if not _is_real(item)), raw.flat[0])
+    return shown(odd) + ("" if raw.ndim == 0 else " among its entries")

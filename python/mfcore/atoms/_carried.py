@@ -1,0 +1,261 @@
+"""Atoms in their own field: one integrator of the core after another, as atoms and features change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray
+from ..grids._separable import Separable
+from ..reductions._model import ReducedModel
+from ..runs._stiff import KINDS, ImplicitFlow
+from ._boxes import enclosing, inside, separated
+from ._field import clamped, moments, system_of
+from ._panels import NODES, TAIL, Mesh, refined, tails
+
+if TYPE_CHECKING:
+    from ._atoms import Atoms
+
+_WALL = 1e2  # how much more error is tolerated where a wall cuts a panel: its atoms come to rest one by one
+_SHARE = 0.1  # of the tolerances of a step, for what panels may lose
+_HALF = 0.5  # panels that have lost this share of that are halved together with those that lost it all
+_DEAR = 50_000_000  # nanoseconds of all features, from which it pays to make them separable
+
+
+class _Now(NamedTuple):
+    """What changes: assigned as a whole, so that Ctrl-C finds the old or the new one."""
+
+    weights: FloatArray
+    mesh: Mesh | None
+    slack: float  # by how much the tolerance of panels had to grow for want of atoms
+    box: FloatArray | None  # with features on it:
+    separable: Separable | None
+    since: float  # when the flow began, and the counts until then
+    before: tuple[int, int, int, float]
+    flow: _core.Flow | ImplicitFlow | None = None
+
+
+class Carried:
+    """Atoms z_i with masses w_i on their way, and what they need to go on: panels, features on a box."""
+
+    def __init__(
+        self,
+        reduced: ReducedModel,
+        method: Atoms,
+        points: FloatArray,
+        weights: FloatArray,
+        *,
+        seed: int,
+        threads: int,
+        tolerance: float = 0.0,
+        mesh: Mesh | None = None,
+        most: int = 0,
+        like: Carried | None = None,
+    ) -> None:
+        self._reduced, self._method, self._seed, self._threads = reduced, method, seed, threads
+        self._tolerance, self._walls = tolerance, np.array(reduced.nonnegative)
+        self._coarsest, self._most = mesh, most
+        box, separable = None, None
+        if like is not None:
+            box, separable = like._now.box, like._now.separable
+        elif self._is_dear(len(points)):
+            box, separable = separated(reduced, enclosing(points, self._walls), self._walls)
+        now = _Now(weights, mesh, 1.0, box, separable, 0.0, (0, 0, 0, 0.0))
+        self._now: _Now = self._begin(now, points, 0.0)
+
+    @property
+    def flow(self) -> _core.Flow | ImplicitFlow:
+        """The present integrator."""
+        assert self._now.flow is not None
+        return self._now.flow
+
+    @property
+    def weights(self) -> FloatArray:
+        """Masses w_i."""
+        return self._now.weights
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """Panels whose nodes the atoms are."""
+        return self._now.mesh
+
+    @property
+    def t(self) -> float:
+        """The time reached."""
+        return self._now.since + self.flow.t
+
+    @property
+    def before(self) -> tuple[float, int]:
+        """Time and steps when the present flow began."""
+        return self._now.since, self._now.before[0]
+
+    @property
+    def counts(self) -> tuple[int, int, int, float]:
+        """Steps done, steps refused, evaluations of ∇Ψ, and the drift of the risk (flow/flow.hpp)."""
+        flow, (steps, rejected, evaluations, drift) = self.flow, self._now.before
+        return (
+            steps + flow.steps,
+            rejected + flow.rejected,
+            evaluations + flow.evaluations,
+            drift + flow.drift,
+        )
+
+    @property
+    def points(self) -> FloatArray:
+        """The atoms, shape (N, k)."""
+        return self.flow.theta().reshape(len(self.weights), -1)
+
+    def run(self, t: float, seconds: float) -> str:
+        """Go to time t. How it ended, as the core says it."""
+        while (end := self.flow.run(t - self._now.since, seconds)) == "unresolved":
+            self._adapt()
+        return end
+
+    def clamped(self, z: FloatArray) -> FloatArray:
+        """A copy with radii >= 0; the coordinates may be there several times."""
+        return clamped(z, self._walls)
+
+    def moments(self, z: FloatArray, weights: FloatArray) -> FloatArray:
+        """f_q = ∫Φ_q dρ."""
+        separable = self._now.separable
+        if separable is not None and separable.covers(z):
+            found, _ = separable.compiled.moments(z, weights, self._threads)
+            return separable.predictions(found)
+        return moments(self._reduced, z, weights, self._threads)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that `restore` needs."""
+        now, (numbers, vectors) = self._now, self.flow.save()
+        state = {"numbers": numbers, "vectors": vectors}
+        state["before"] = np.array([now.slack, now.since, *now.before])
+        if now.mesh is not None:
+            state["panels"] = np.array([now.mesh.level, now.mesh.index], dtype=np.int64)
+        if now.box is not None:
+            state["box"] = now.box
+        return state
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        now = self._now
+        mesh, weights, box, separable = now.mesh, now.weights, now.box, now.separable
+        slack, since, steps, rejected, evaluations, drift = state["before"].tolist()
+        if mesh is not None:
+            level, index = state["panels"].tolist()
+            mesh = Mesh(mesh.curve, tuple(level), tuple(index))
+            weights = mesh.masses
+        if "box" not in state:
+            box, separable = None, None
+        elif box is None or not np.array_equal(box, state["box"]):
+            box, separable = separated(self._reduced, state["box"], self._walls)
+        counts = (int(steps), int(rejected), int(evaluations), drift)
+        now = _Now(weights, mesh, slack, box, separable, since, counts)
+        self._now = self._begin(now, np.zeros((len(weights), len(self._walls))), 0.0)
+        self.flow.restore(state["numbers"].tolist(), state["vectors"])
+
+    def _begin(self, now: _Now, points: FloatArray, first_step: float) -> _Now:
+        """With a flow of these atoms."""
+        panels = _core.Panels()
+        if now.mesh is not None:
+            panels = _core.Panels(
+                nodes=NODES,
+                tail=TAIL.ravel().tolist(),
+                weight=_tail_weights(now.mesh).tolist(),
+                rtol=now.slack * _SHARE * self._method.rtol,
+                atol=now.slack * _SHARE * self._method.atol,
+                at_wall=_WALL,
+            )
+        gradients = now.separable or self._reduced
+        system = system_of(self._reduced, gradients, now.weights, now.box, panels, self._threads)
+        return now._replace(flow=self._flow_of(system, points.ravel(), now.weights, first_step))
+
+    def _flow_of(
+        self, system: _core.System, start: FloatArray, weights: FloatArray, first_step: float
+    ) -> _core.Flow | ImplicitFlow:
+        method, reduced = self._method, self._reduced
+        if method.method in KINDS:
+            return ImplicitFlow(
+                system,
+                start,
+                method.method,
+                rtol=method.rtol,
+                atol=method.atol,
+                tolerance=self._tolerance,
+                weights=weights,
+                walls=reduced.nonnegative,
+            )
+        if method.step is None:
+            return _core.Flow.dopri5(
+                system,
+                start,
+                rtol=method.rtol,
+                atol=method.atol,
+                tolerance=self._tolerance,
+                first_step=first_step,
+            )
+        return _core.Flow.fixed(
+            system,
+            start,
+            method.method,
+            method.step,
+            temperature=reduced.temperature,
+            seed=self._seed,
+            tolerance=self._tolerance,
+            threads=self._threads,
+        )
+
+    def _adapt(self) -> None:
+        """Change what the next step would have been wrong with."""
+        now, z = self._now, self.points
+        next_ = self.flow.refused().reshape(z.shape)
+        h, unite = self.flow.step_size, self.flow.steps > 0  # what was split just now is not united again
+        now = now._replace(since=self.t, before=self.counts)
+        if now.box is not None and not inside(now.box, self.clamped(next_)):
+            both = np.concatenate([z, self.clamped(next_)])
+            box, separable = separated(self._reduced, enclosing(both, self._walls), self._walls)
+            now = now._replace(box=box, separable=separable)
+        if now.mesh is not None:
+            mesh, z, slack = self._remesh(now.mesh, z, next_, now.slack, unite)
+            now = now._replace(mesh=mesh, weights=mesh.masses, slack=slack)
+        self._now = self._begin(now, z, h)
+
+    def _remesh(
+        self, mesh: Mesh, z: FloatArray, next_: FloatArray, slack: float, unite: bool
+    ) -> tuple[Mesh, FloatArray, float]:
+        """Split panels before the step that would tear them, and unite those that need not be two."""
+        assert self._coarsest is not None
+        # Where the atoms are, and where the step leads: both are as smooth as the map from x is so far.
+        both = np.concatenate([z, next_], axis=1)
+        while True:
+            allowed, weight = slack * self._allowed(mesh, both), _tail_weights(mesh)[:, None]
+            rough = np.asarray((weight * tails(self.clamped(both)) > _HALF * allowed).any(axis=1))
+            if not rough.any():
+                break
+            limit = 0.1 * allowed / weight if unite else np.zeros_like(allowed)
+            finer, atoms = refined(mesh, both, rough, limit, self._coarsest, max(self._most, len(mesh)))
+            if (finer.level, finer.index) == (mesh.level, mesh.index):  # no atoms left
+                slack *= 10.0
+            mesh, both, unite = finer, atoms, False
+        return mesh, self.clamped(both[:, : z.shape[1]]), slack
+
+    def _allowed(self, mesh: Mesh, z: FloatArray) -> FloatArray:
+        """Tolerated tails of the panels, as the core has them (flow/atoms.hpp)."""
+        pieces = self.clamped(z).reshape(len(mesh), NODES, -1)
+        at_wall = (pieces[:, :, np.resize(self._walls, pieces.shape[2])] == 0).sum(axis=1)
+        cut = ((at_wall > 0) & (at_wall < NODES)).any(axis=1)
+        allowed = self._method.atol + self._method.rtol * np.abs(pieces).max(axis=1)
+        return np.asarray(_SHARE * allowed * np.where(cut, _WALL, 1.0)[:, None])
+
+    def _is_dear(self, atoms: int) -> bool:
+        """Whether to look for separable features: decided by the problem, never by the clock."""
+        features = self._reduced._compiled
+        if features is None or features.coordinates != 2 or self._method.method != "dopri5":
+            return False
+        return atoms * features.nanoseconds >= _DEAR
+
+
+def _tail_weights(mesh: Mesh) -> FloatArray:
+    """How much the tail of a panel counts: as much as its mass, if that is not next to nothing."""
+    return np.asarray(np.maximum(mesh.panel_masses, 1e-6))

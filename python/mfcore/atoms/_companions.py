@@ -1,0 +1,162 @@
+"""Coarser runs beside the atoms of a run without noise, whose predictions tell the error of its risk."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._base.check import FloatArray
+from ..reductions._model import ReducedModel
+from ..runs._difference import error_between, extrapolated
+from ..runs._stiff import KINDS
+from ._carried import Carried
+from ._panels import Mesh
+
+if TYPE_CHECKING:
+    from ._atoms import Atoms
+
+_RATIO = 32.0  # of tolerances: steps are twice as long
+# What differences are multiplied by, chosen on the models `tuning` of `python -m tests.calibration`. The
+# error of the steps is the sum of what each does to the risk. This knows nothing of how errors grow and decay
+# later, so it is no less and no more than these parts of the difference to longer steps. Tolerances 32 times
+# as large make errors 32 times as large after many steps, but not after few.
+_MOST = 6.0
+_LEAST = {"euler": 1.5, "heun": 0.75, "rk4": 0.25}  # 3/2 or more of 1/(2^p − 1), the rest of order p
+_FEW_STEPS, _MANY_STEPS = 1.5, 0.1  # of schemes that choose their steps: 1.5 over their number, at least 0.1
+_NO_LAW = 2  # after so many longer steps, or fewer, nothing can be said of what their length does
+_GUESS = (
+    3.0  # the least part then, with no largest one, and the part for SciPy's solvers, whose steps say nothing
+)
+_ADAPTED = 0.75  # the least part once panels were halved or united, which is an error that no step knows of
+_QUARTER = 3.0  # of the points that fill ρ₀: with four times as many, errors are a quarter to a half
+
+
+class Companions:
+    """Runs with fewer atoms and the same steps, if ρ₀ has fewer, and one with as few and longer steps.
+
+    Panels adapt to tolerances; atoms that are given are the same in all runs.
+    """
+
+    def __init__(
+        self,
+        atoms: Carried,
+        reduced: ReducedModel,
+        method: Atoms,
+        fewer: Sequence[tuple[FloatArray, FloatArray]],
+        *,
+        seed: int,
+        threads: int,
+        mesh: Mesh | None,
+        most: int,
+    ) -> None:
+        self._atoms, self._reduced, self._method = atoms, reduced, method
+        self._seed, self._threads = seed, threads
+        self._fewer = [self._run(method, *points) for points in fewer]
+        start = fewer[0] if fewer else (atoms.points, atoms.weights)
+        self._longer = self._run(_with_longer_steps(method), *start, mesh=mesh, most=most)
+
+    def _run(
+        self, method: Atoms, points: FloatArray, weights: FloatArray, mesh: Mesh | None = None, most: int = 0
+    ) -> Carried:
+        return Carried(
+            self._reduced,
+            method,
+            points,
+            weights,
+            seed=self._seed,
+            threads=self._threads,
+            mesh=mesh,
+            most=most,
+            like=self._atoms,
+        )
+
+    def follow(self, seconds: float) -> str:
+        """Go to where the run is. How that ended: "reached", "interrupted" or "out of time"."""
+        deadline, t = time.monotonic() + seconds, self._atoms.t
+        for companion in [*self._fewer, self._longer]:
+            to = self._even(t) if companion is self._longer else t
+            end = companion.run(to, max(deadline - time.monotonic(), 0.0))
+            if end in ("interrupted", "out of time"):
+                return end
+        return "reached"
+
+    def error(self, f: FloatArray) -> float:
+        """Error of the risk of predictions f: of the steps, and of fewer atoms. inf where it is unknown."""
+        longer, runs = self._now(), [self._atoms, *self._fewer]
+        if longer is None or any(abs(run.t - self._atoms.t) > 1e-9 * self._atoms.t for run in runs):
+            return math.inf  # a coarser run ended before this one
+        residuals = [self._residual(f), *(self._predictions(run) for run in self._fewer)]
+        total = self._error_of_steps(residuals[min(1, len(residuals) - 1)], self._predictions(longer))
+        power = self._power
+        differences = [error_between(*pair, power) for pair in pairwise(residuals)]
+        if len(differences) == 1:
+            total += _QUARTER * differences[0]
+        elif differences:
+            total += extrapolated(*differences)
+        return total
+
+    def _error_of_steps(self, residual: FloatArray, longer: FloatArray) -> float:
+        difference, kind = error_between(residual, longer, self._power), self._method.method
+        if kind in KINDS:
+            return _GUESS * difference
+        of_steps, steps = self._atoms.counts[3], self._longer.counts[0]
+        if steps <= _NO_LAW:
+            return max(of_steps, _GUESS * difference)
+        few = max(_FEW_STEPS / steps, _MANY_STEPS)
+        if self._atoms.before[1] > 0:
+            few = max(few, _ADAPTED)
+        least = _LEAST.get(kind, few)
+        return min(max(of_steps, least * difference), _MOST * difference)
+
+    @property
+    def _power(self) -> float:
+        return float(self._reduced.weights @ self._reduced.targets**2)
+
+    def _predictions(self, run: Carried) -> FloatArray:
+        """√p_q (f_q − y_q) of a run."""
+        return self._residual(run.moments(run.points, run.weights))
+
+    def _residual(self, f: FloatArray) -> FloatArray:
+        return np.asarray(np.sqrt(self._reduced.weights) * (f - self._reduced.targets))
+
+    def _even(self, t: float) -> float:
+        """The last time up to t at which fixed steps of twice the length can be."""
+        h = self._method.step
+        return t if h is None else math.floor(t / h / 2 + 0.25) * 2 * h
+
+    def _now(self) -> Carried | None:
+        """The run with longer steps at the present time, the last step a short one if need be."""
+        missing, h = self._atoms.t - self._longer.t, self._method.step
+        if abs(missing) <= 1e-9 * self._atoms.t:
+            return self._longer
+        if h is None or abs(missing - h) > 0.5 * h:
+            return None
+        last = self._run(self._method, self._longer.points, self._longer.weights)
+        return last if last.run(h, math.inf) == "reached" else None
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Those of all runs."""
+        return {
+            f"companion{k}_{name}": a
+            for k, run in enumerate([*self._fewer, self._longer])
+            for name, a in run.state().items()
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        for k, run in enumerate([*self._fewer, self._longer]):
+            start = f"companion{k}_"
+            run.restore({name[len(start) :]: a for name, a in state.items() if name.startswith(start)})
+
+
+def _with_longer_steps(method: Atoms) -> Atoms:
+    if method.step is not None:
+        changes = {"step": 2 * method.step}
+    else:
+        changes = {"rtol": _RATIO * method.rtol, "atol": _RATIO * method.atol}
+    return type(method)(**(method._arguments() | changes))

@@ -1,0 +1,92 @@
+"""The field of weighted atoms in reduced coordinates: sums over atoms, and velocities for integrators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray
+from ..grids._separable import Separable
+from ..reductions._model import ReducedModel
+
+_CHUNK = 1 << 20  # numbers of features that Python holds at a time
+
+
+def features_at(reduced: ReducedModel, z: FloatArray, threads: int) -> FloatArray:
+    """Φ_q(z), shape (n, Q), on this many threads."""
+    core = reduced._compiled
+    return reduced.features(z) if core is None else core.features(z, threads)
+
+
+def gradients_at(reduced: ReducedModel, z: FloatArray, threads: int) -> FloatArray:
+    """∂Φ_q/∂z_c, shape (n, Q, k), on this many threads."""
+    core = reduced._compiled
+    return reduced._gradients(z) if core is None else core.gradients(z, threads)
+
+
+def moments(reduced: ReducedModel, z: FloatArray, weights: FloatArray, threads: int) -> FloatArray:
+    """f_q = ∫Φ_q dρ, a few atoms at a time."""
+    f = np.zeros(len(reduced.weights))
+    for part in chunks(reduced, len(z)):
+        f += weights[part] @ features_at(reduced, z[part], threads)
+    return f
+
+
+def chunks(reduced: ReducedModel, n: int) -> list[slice]:
+    """Slices of n atoms whose features and gradients are not too many numbers."""
+    rows = max(1, _CHUNK // (len(reduced.weights) * (1 + len(reduced.coordinates))))
+    return [slice(k, k + rows) for k in range(0, n, rows)]
+
+
+def clamped(z: FloatArray, walls: np.ndarray) -> FloatArray:
+    """A copy with radii >= 0; the coordinates may be there several times."""
+    return np.where(np.resize(walls, z.shape[1]), np.maximum(z, 0.0), z)
+
+
+def system_of(
+    reduced: ReducedModel,
+    features: Separable | ReducedModel,
+    weights: FloatArray,
+    box: FloatArray | None,
+    panels: _core.Panels,
+    threads: int,
+) -> _core.System:
+    """The velocity −rates·∇Ψ_λ of atoms in their own field, by these features of the model."""
+    masses, inner = weights.tolist(), np.empty((0, 2)) if box is None else box
+    params = _core.AtomParams(
+        rates=list(reduced.rates),
+        decays=list(reduced.decays),
+        nonnegative=list(reduced.nonnegative),
+        volume=list(reduced.volume),
+        ridge=reduced.ridge,
+        low=inner[:, 0].tolist(),
+        high=inner[:, 1].tolist(),
+    )
+    if isinstance(features, Separable):
+        return _core.System.atoms_separable(features.compiled, masses, params, panels, threads)
+    compiled = features._compiled
+    if compiled is None:
+        return _core.System.atoms_calling(_gradient(features, weights), masses, params, panels)
+    p, y = reduced.weights.tolist(), reduced.targets.tolist()
+    return _core.System.atoms(compiled, p, y, masses, params, panels, threads)
+
+
+def _gradient(reduced: ReducedModel, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """∇Ψ of features written in Python, a few atoms at a time."""
+    by_hand: Any = reduced.gradients
+
+    def gradient(z: FloatArray) -> FloatArray:
+        out = np.full(z.shape, np.nan)
+        if not np.isfinite(z).all():  # reported as divergence
+            return out
+        at = clamped(z, np.array(reduced.nonnegative))
+        with np.errstate(all="ignore"):
+            residual = reduced.weights * (moments(reduced, at, weights, 1) - reduced.targets)
+            for part in chunks(reduced, len(z)):
+                out[part] = np.einsum("nqk,q->nk", by_hand(at[part]), residual)
+        return out
+
+    return gradient

@@ -1,0 +1,254 @@
+"""The limit as weighted atoms in reduced coordinates, and how far it is off."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._base.check import FloatArray
+from .._base.check import memory as check_memory
+from ..measures._measure import Cloud
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ..runs._ends import message_of
+from ..runs._reduced import reduced_of
+from ._carried import Carried
+from ._companions import Companions
+from ._field import chunks, features_at, gradients_at
+from ._panels import LEAST, NODES, Mesh, doubled, start_mesh
+from ._starts import FEW, curve, filling, freedom, gauss
+
+if TYPE_CHECKING:
+    from ._atoms import Atoms
+
+_MOST_GAUSS = 64  # nodes per coordinate
+_ATOM_NUMBERS = 12  # per coordinate of an atom: stages of a step, and copies
+_SHARE = 0.01  # of the relative tolerance, for the panels of ρ₀
+
+
+class AtomRung:
+    """Atoms in their own field, and without noise coarser runs of the same law, which tell the error."""
+
+    def __init__(self, method: Atoms, model: Model | ReducedModel, seed: int, threads: int) -> None:
+        self._method, self._seed, self._threads = method, seed, threads
+        self._reduced = reduced = reduced_of(model)
+        _check(method, reduced)
+        self._noisy = reduced.temperature > 0
+        self._mesh: Mesh | None = None
+        self._most = 0
+        points, weights, fewer = self._start()
+        self._atoms = Carried(
+            reduced,
+            method,
+            points,
+            weights,
+            seed=seed,
+            threads=threads,
+            tolerance=method.tolerance or 0.0,
+            mesh=self._mesh,
+            most=self._most,
+        )
+        self._companions: Companions | None = None
+        if not self._noisy:
+            self._companions = Companions(
+                self._atoms,
+                reduced,
+                method,
+                fewer,
+                seed=seed,
+                threads=threads,
+                mesh=self._mesh,
+                most=self._most,
+            )
+        self._end = "reached"
+
+    def _start(self) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, FloatArray]]]:
+        """Points and masses at t = 0, and fewer of them for coarser runs, if these are to have fewer."""
+        method, reduced = self._method, self._reduced
+        initial, given = reduced.initial, method.cloud
+        if given is not None:
+            return given.points.copy(), given.weights.copy(), []
+        free = freedom(initial)
+        count = method.count or _default(free, self._noisy)
+        if self._noisy:
+            self._check_memory(count)
+            points = initial.sample(count, np.random.default_rng(self._seed))
+            return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), []
+        line = curve(initial)
+        if line is not None and count >= LEAST and method.method == "dopri5":
+            root = np.sqrt(reduced.weights)
+            self._most = count // NODES
+            self._mesh = start_mesh(
+                line,
+                lambda z: features_at(reduced, z, self._threads) * root,
+                _SHARE * method.rtol,
+                self._most,
+            )
+            return line.points(self._mesh.parameters), self._mesh.masses, []
+        if free == 0:
+            return (*gauss(initial, 1), [])
+        each = min(int(round(count ** (1 / free), 9)), _MOST_GAUSS)
+        if each >= min(FEW, count) or free == 1:
+            return (*gauss(initial, each), [gauss(initial, n) for n in (each // 2, each // 4) if n > 0])
+        self._check_memory(count)
+        points, weights = filling(initial, count, self._seed)
+        few = max(1, count // 4)
+        return points, weights, [(points[:few], np.full(few, 1 / few))] if few < count else []
+
+    def _check_memory(self, count: int) -> None:
+        check_memory(8.0 * _ATOM_NUMBERS * count * len(self._reduced.coordinates), "count", count)
+
+    @property
+    def reduced(self) -> ReducedModel:
+        """The features whose coordinates these are."""
+        return self._reduced
+
+    @property
+    def t(self) -> float:
+        """The time reached."""
+        return self._atoms.t
+
+    @property
+    def status(self) -> str:
+        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
+        return {"reached": "running", "out of time": "running", "stuck": "diverged"}.get(self._end, self._end)
+
+    @property
+    def message(self) -> str:
+        """What ended the run, and what to do."""
+        since, done = self._atoms.before
+        return message_of(self._end, self._atoms.flow, self._method.tolerance, since=since, done=done)
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to time t; with fixed steps, to the step nearest to it."""
+        deadline = time.monotonic() + seconds
+        self._end = self._atoms.run(t, seconds)
+        if self._companions is not None and self._end not in ("interrupted", "out of time"):
+            end = self._companions.follow(max(deadline - time.monotonic(), 0.0))
+            if end != "reached":
+                self._end = end
+        return self._end == "reached"
+
+    def measure(self) -> Cloud:
+        """The atoms."""
+        return Cloud(self._atoms.points, self._atoms.weights)
+
+    def risk(self) -> tuple[float, float]:
+        """R(ρ_t) and its error: from coarser runs, and the change if every panel is halved.
+
+        With noise, two parts added as squares: the standard error of independent atoms, and how far their
+        risk is above that of their law.
+        """
+        atoms, z = self._atoms, self._atoms.points
+        f = atoms.moments(z, atoms.weights)
+        risk = self._risk_of(f)
+        if self._companions is None:
+            return risk, self._sampling_error(z, f)
+        error = self._companions.error(f)
+        if atoms.mesh is not None:
+            mesh, twice = doubled(atoms.mesh, z)
+            error += abs(self._risk_of(atoms.moments(atoms.clamped(twice), mesh.masses)) - risk)
+            error += self._corner(z, f)
+        return risk, error
+
+    def _risk_of(self, f: FloatArray) -> float:
+        """R = Σ p_q (y_q − f_q)² + τ²."""
+        reduced = self._reduced
+        return float(reduced.weights @ (reduced.targets - f) ** 2) + reduced.noise
+
+    def _corner(self, z: FloatArray, f: FloatArray) -> float:
+        """What can hide between the last atom of a panel at a wall and the first that is not there yet."""
+        reduced, w = self._reduced, self._atoms.weights
+        residual = reduced.weights * (f - reduced.targets)
+        total = 0.0
+        for c in np.flatnonzero(reduced.nonnegative):
+            at_wall = z[:, c] <= 0
+            free = ~at_wall & (np.roll(at_wall, 1) | np.roll(at_wall, -1))
+            if free.any():
+                slope = gradients_at(reduced, z[free], self._threads)[:, :, c] @ residual
+                total += float(np.abs(w[free] * z[free, c] * slope).sum())
+        return total
+
+    def _sampling_error(self, z: FloatArray, f: FloatArray) -> float:
+        """Of N draws from ρ: variance 4 Var Ψ / N, bias (∫U(z, z)dρ − ∫∫U dρdρ) / N: eqs. (10.1), (10.2)."""
+        reduced, w = self._reduced, self._atoms.weights
+        residual = reduced.weights * (f - reduced.targets)
+        first = second = own = 0.0
+        for part in chunks(reduced, len(w)):
+            phi = features_at(reduced, z[part], self._threads)
+            psi = phi @ residual
+            first += float(w[part] @ psi)
+            second += float(w[part] @ psi**2)
+            own += float(w[part] @ (phi**2 @ reduced.weights))
+        share = float(w @ w)  # 1/N of equal masses
+        bias = share * (own - float(reduced.weights @ f**2))
+        return math.sqrt(4 * share * max(second - first**2, 0.0) + bias**2)
+
+    def observed(self) -> Mapping[str, float]:
+        """Nothing beside the standard ones."""
+        return {}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """That of the atoms, and of those they are compared with."""
+        state = self._atoms.state()
+        return state if self._companions is None else state | self._companions.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        self._atoms.restore({name: a for name, a in state.items() if not name.startswith("companion")})
+        if self._companions is not None:
+            self._companions.restore(state)
+
+    def meta(self) -> dict[str, Any]:
+        """Atoms, steps done and refused, and evaluations of ∇Ψ."""
+        steps, rejected, evaluations, _ = self._atoms.counts
+        return {
+            "atoms": len(self._atoms.weights),
+            "steps": steps,
+            "rejected": rejected,
+            "evaluations": evaluations,
+        }
+
+
+def _default(free: int, noisy: bool) -> int:
+    """Atoms, if nobody says how many."""
+    if noisy:
+        return 10_000
+    return {0: 1, 1: 1024, 2: 1024}.get(free, 4096)
+
+
+def _check(method: Atoms, reduced: ReducedModel) -> None:
+    names = ", ".join(reduced.coordinates)
+    if getattr(reduced.gradients, "function", None) is None:
+        raise ValueError("gradients must be given for the atoms of a ReducedModel to move, got None")
+    if method.cloud is None and reduced.initial is None:
+        raise ValueError(
+            f"start must be an mf.Cloud of atoms ({names}): the model has no initial law in these "
+            "coordinates; got None"
+        )
+    if method.cloud is not None:
+        points = method.cloud.points
+        if points.shape[1] != len(reduced.coordinates):
+            raise ValueError(f"start must have points ({names}), got rows of length {points.shape[1]}")
+        negative = (points < 0) & np.array(reduced.nonnegative)
+        if negative.any():
+            i, c = np.argwhere(negative)[0]
+            raise ValueError(f"start must have {reduced.coordinates[c]} >= 0, got {points[i, c]} in row {i}")
+    if reduced.temperature == 0:
+        return
+    at = f"at temperature = {reduced.temperature:g}"
+    if method.method not in ("euler", "heun"):
+        raise ValueError(f"method must be 'euler' or 'heun', with a step, {at}, got {method.method!r}")
+    if method.tolerance is not None:
+        raise ValueError(
+            f"tolerance must be left out {at}, where nothing comes to rest, got {method.tolerance:g}"
+        )
+    for name, e, radius in zip(reduced.coordinates, reduced.volume, reduced.nonnegative, strict=True):
+        if e < 0 or (e > 0 and not radius):
+            raise ValueError(
+                f"volume must be > 0 for coordinates >= 0, else 0, for atoms {at}, got {e:g} for {name}"
+            )

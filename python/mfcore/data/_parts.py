@@ -1,0 +1,47 @@
+"""What the exact expectations need to know of a Gaussian data law: a mixture of parts x = A g, g ~ N(0, I_d).
+
+A label is one of: a number (y constant on the part), `HermiteLabel`, or `NetworkLabel`. Roots A are
+symmetric, so gradients with respect to w are pulled back by the same map: ∂/∂w = A ∂/∂(Aw).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .._base.check import FloatArray
+
+if TYPE_CHECKING:
+    from ..network import Network
+
+
+@dataclass(frozen=True)
+class HermiteLabel:
+    """y = Σ_α c_α Π_j h_{α_j}(⟨e_j, g⟩), orthonormal Hermite polynomials h_k = He_k/√k!, orthonormal e_j."""
+
+    directions: FloatArray  # (P, d), orthonormal rows e_j, in the coordinates of g
+    coefficients: Mapping[tuple[int, ...], float]  # degrees α (length P) to c_α
+
+
+@dataclass(frozen=True)
+class NetworkLabel:
+    """y = (1/m) Σ_j σ*(x; θ_j): a teacher network on the inputs x = A g themselves."""
+
+    network: Network
+    theta: FloatArray  # (m, D)
+
+
+Label = float | HermiteLabel | NetworkLabel
+
+
+@dataclass(frozen=True)
+class GaussianPart:
+    """One component of a Gaussian mixture, drawn with probability `weight`."""
+
+    weight: float
+    root: Callable[[FloatArray], FloatArray]  # rows w to rows A w, A symmetric
+    label: Label
+    noise: float = 0.0  # standard deviation of additive label noise
+    # (end, factor) of consecutive segments of coordinates, if A is diagonal: what `root` does, in numbers
+    scales: tuple[tuple[int, float], ...] | None = None

@@ -1,0 +1,145 @@
+"""A density on a grid and on coarser ones beside it, whose risks tell the error that cells make."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray
+from ..grids._grid import Grid, transfer
+from ..reductions._model import ReducedModel
+from ._cells import starts_sharp
+from ._gathered import atoms_in
+
+if TYPE_CHECKING:
+    from ._pde import PDE
+
+WALL = 1e-10  # mass in the outermost cells at which the grid grows
+_ACCURACY = 16.0  # over cells²: error of a noisy step in time, so that it falls with that of the grid
+_CHANGE = 1.0  # over cells: how much of a relaxation time of the potential one step may take
+_COARSER = 2  # grids for the error estimate
+# Roache's grid convergence index: safety factors where the observed order is that of the scheme to within
+# _NEAR, and where it is not and convergence is not what theory says it is.
+_SAFE, _UNSURE, _NEAR = 1.25, 3.0, 0.5
+_LEAST = 1.0  # order: slower convergence is left to the safety factor
+
+
+class Solver(NamedTuple):
+    """A grid and the run on it."""
+
+    grid: Grid
+    potential: _core.GridPotential
+    flow: _core.Flow
+
+    @property
+    def mass(self) -> FloatArray:
+        """Of the cells, in the order of the coordinates."""
+        return self.grid.from_core(self.flow.theta())
+
+    def risk(self) -> float:
+        """R of these masses."""
+        return self.potential.risk(self.flow.theta())
+
+
+class Levels(NamedTuple):
+    """The run itself, and the same on half and a quarter of the cells if its error is wanted."""
+
+    fine: Solver
+    coarser: tuple[Solver, ...]
+
+    def follow(self, deadline: float) -> str:
+        """The coarser ones go to where the fine one is. How that ended."""
+        for coarse in self.coarser:
+            end = coarse.flow.run(self.fine.flow.t, max(deadline - time.monotonic(), 0.0))
+            if end in ("out of time", "interrupted"):
+                return end
+        return "reached"
+
+
+class Discretisation:
+    """What all grids of a run have in common: the scheme, its steps, and its order."""
+
+    def __init__(self, reduced: ReducedModel, method: PDE, scheme: str, threads: int) -> None:
+        self._reduced, self._method, self._scheme, self._threads = reduced, method, scheme, threads
+        self.noiseless = scheme != "scharfetter-gummel"
+        self.sharp = starts_sharp(reduced, method)
+
+    def levels(
+        self, grid: Grid, mass: FloatArray, t: float, first: float, coarser: Sequence[FloatArray] = ()
+    ) -> Levels:
+        """Runs from time t on; `coarser` are the masses on coarser grids, those of `mass` if left out."""
+        fine, found, coarse = self._solver(grid, mass, t, first, 1), [], grid
+        for k in range(_COARSER if self._method.error else 0):
+            coarse, finer = coarse.coarse(), coarse
+            mass = transfer(mass, finer, coarse)
+            found.append(self._solver(coarse, coarser[k] if coarser else mass, t, first, 2 ** (k + 1)))
+        return Levels(fine, tuple(found))
+
+    def error(self, levels: Levels) -> float:
+        """Of the fine risk at the present time, as the three risks tell it; NaN without coarser grids.
+
+        Nothing is of second order where mass is in single cells: there from the start, or gathered.
+        """
+        if not levels.coarser:
+            return math.nan
+        first_order = self._scheme == "upwind" or self.sharp
+        fine = levels.fine
+        order = 1 if first_order or atoms_in(fine.mass, fine.grid) else 2
+        return convergence_index([solver.risk() for solver in (fine, *levels.coarser)], order)
+
+    def _solver(self, grid: Grid, mass: FloatArray, t: float, first: float, coarser: int) -> Solver:
+        method, flat = self._method, grid.to_core(mass)
+        potential = grid.potential(self._threads, split=not self.noiseless)
+        step, tolerance = method.step or 0.0, method.tolerance or 0.0
+        cells, wall = max(grid.shape[c] for c in grid.moving), WALL if coarser == 1 else 0.0
+        flow: _core.Flow
+        if self.noiseless:
+            flow = _core.Flow.finite_volume(
+                potential,
+                grid.axes(),
+                flat,
+                self._scheme,
+                t=t,
+                first=first,
+                step=step,
+                accuracy=_CHANGE / cells,
+                tolerance=tolerance,
+                wall=wall,
+            )
+        else:
+            flow = _core.FokkerPlanck(
+                potential,
+                grid.diffusion_axes(),
+                flat,
+                temperature=self._reduced.temperature,
+                t=t,
+                rtol=_ACCURACY / cells**2,
+                first=first,
+                step=step * coarser,
+                tolerance=tolerance,
+                wall=wall,
+                threads=self._threads,
+            )
+        return Solver(grid, potential, flow)
+
+
+def convergence_index(risks: Sequence[float], order: int) -> float:
+    """Error of the first of three risks, on all, half and a quarter of the cells, of a scheme of this order.
+
+    Differences that shrink by 2^p per halving leave last/(2^p − 1). The order p is measured, between 1 and
+    that of the scheme; a last difference that is small by chance counts for what the one before makes it: eq.
+    (7.16).
+    """
+    last, before = abs(risks[0] - risks[1]), abs(risks[1] - risks[2])
+    if last == before == 0:
+        return 0.0
+    with np.errstate(divide="ignore"):
+        observed = float(np.log2(before) - np.log2(last))
+    p = min(max(observed, _LEAST), order)
+    factor = _SAFE if abs(observed - order) <= _NEAR else _UNSURE
+    return factor * max(last, before / 2**p) / (2**p - 1)

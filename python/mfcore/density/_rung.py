@@ -1,0 +1,275 @@
+"""The limit itself: a density on a grid, by finite volumes or, with noise, by Scharfetter–Gummel fluxes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
+from ..grids._grid import Grid, transfer
+from ..measures._measure import Density
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ..runs._ends import message_of
+from ..runs._reduced import reduced_of
+from ._cells import initial_grid
+from ._gathered import atoms_in
+from ._levels import WALL, Discretisation, Levels, Solver
+
+if TYPE_CHECKING:
+    from ._pde import PDE
+
+_GONE = 1e-15  # mass at the ends that need not stay where it is when the grid grows
+_MOST_GROWTH = 1e6  # of the extent, after which mass is taken to run away
+_FIRST_LOOK = 2.0**-20  # time of the first look at the error
+
+
+class _Past(NamedTuple):
+    """Errors seen at earlier times, whenever t had doubled."""
+
+    errors: tuple[float, float] = (0.0, 0.0)
+    next: float = _FIRST_LOOK  # time to look
+
+    def seen(self, error: float, everything: bool) -> _Past:
+        """After a look; what is more than two looks ago counts if everything does."""
+        return _Past((max(self.errors) if everything else self.errors[1], error), 2 * self.next)
+
+
+class _State(NamedTuple):
+    """Assigned as a whole, so that Ctrl-C finds the old or the new one."""
+
+    levels: Levels
+    at_wall: bool = False  # the grid must grow before anything else
+    grown: int = 0
+    before: tuple[int, int, int] = (0, 0, 0)  # steps, rejected ones and evaluations on smaller grids
+    rise: float = 0.0  # of the free energy on them, with noise
+    past: _Past = _Past()
+
+
+class DensityRung:
+    """A density and, for the error estimate, the same on coarser grids."""
+
+    def __init__(self, method: PDE, model: Model | ReducedModel, seed: int, threads: int) -> None:
+        del seed  # nothing is random
+        self._reduced, self._method, self._threads = reduced_of(model), method, threads
+        self._scheme = method.scheme_for(self._reduced)
+        grid, mass = initial_grid(self._reduced, method)
+        grid = grid.with_features()
+        self._most = [n * 4 // 3 for n in grid.shape]
+        self._first = tuple(float(e[-1] - e[0]) for e in grid.edges)
+        self._discretisation = Discretisation(self._reduced, method, self._scheme, threads)
+        if method.step is not None and self.noiseless:
+            self._check_step(grid, mass, method.step)
+        self._state = _State(self._discretisation.levels(grid, mass, 0.0, 0.0))
+        self._end = "reached"
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether the scheme is one of finite volumes."""
+        return self._discretisation.noiseless
+
+    @property
+    def _fine(self) -> Solver:
+        return self._state.levels.fine
+
+    @property
+    def reduced(self) -> ReducedModel:
+        """The features whose coordinates the density lives in."""
+        return self._reduced
+
+    @property
+    def t(self) -> float:
+        """The time reached."""
+        return self._fine.flow.t
+
+    @property
+    def status(self) -> str:
+        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
+        running = ("reached", "out of time", "wall")
+        return (
+            "running"
+            if self._end in running
+            else {"stuck": "diverged", "runaway": "diverged"}.get(self._end, self._end)
+        )
+
+    @property
+    def message(self) -> str:
+        """What ended the run, and what to do."""
+        if self._end == "runaway":
+            ends = {name: [float(e[0]), float(e[-1])] for name, e in self._extent()}
+            return f"mass runs away: at t = {self.t:g} the grid had grown to {ends}. Add a ridge"
+        if self._end == "stuck":
+            h = self._fine.flow.step_size
+            return (
+                f"the step size fell to {h:.1e} at t = {self.t:g}: no step is accurate there, as if the "
+                "potential were not finite"
+            )
+        return message_of(self._end, self._fine.flow, self._method.tolerance, done=self._state.before[0])
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to time t; where mass comes to the end of the grid, on with a longer grid."""
+        deadline = time.monotonic() + seconds
+        while True:
+            state, fine = self._state, self._fine
+            look = state.past.next if state.levels.coarser else math.inf
+            if not state.at_wall:
+                self._end = fine.flow.run(min(t, look), max(deadline - time.monotonic(), 0.0))
+                if self._end == "wall":
+                    self._state = state._replace(at_wall=True)
+                    continue
+                if fine.flow.t == look < t and self._counts()[0] == 0:  # there is nothing to see yet
+                    self._state = state._replace(past=state.past.seen(0.0, False))
+                    continue
+            # The other grids follow to where this one is, whatever happened there.
+            if self._end in ("reached", "wall", "stationary"):
+                followed = state.levels.follow(deadline)
+                if followed != "reached":
+                    self._end = followed
+                    return False
+            if state.at_wall:
+                if not self._grow():
+                    return False
+                self._end = "reached"
+                continue
+            if self._end != "reached":
+                return False
+            if fine.flow.t == look:
+                error = self._discretisation.error(state.levels) if self._counts()[0] > 0 else 0.0
+                self._state = state._replace(past=state.past.seen(error, self._discretisation.sharp))
+            if fine.flow.t == t:
+                return True
+
+    def measure(self) -> Density:
+        """The masses of the cells."""
+        fine = self._fine
+        return Density(fine.grid.edges, fine.mass)
+
+    def risk(self) -> tuple[float, float]:
+        """R and its estimated error: the largest there is or was at the last two looks.
+
+        Errors oscillate: that they cancel at the moment, on two grids or in the risk, does not say that they
+        are gone. From a point, whose spread may grow, all earlier ones count.
+        """
+        state = self._state
+        return self._fine.risk(), max(self._discretisation.error(state.levels), *state.past.errors)
+
+    def observed(self) -> Mapping[str, float]:
+        """The free energy."""
+        fine = self._fine
+        if isinstance(fine.flow, _core.FokkerPlanck):
+            shift = self._reduced.log_volume + fine.grid.still_log_volume(fine.mass)
+            return {"free_energy": fine.flow.free_energy - self._reduced.temperature * shift}
+        mass = fine.flow.theta()
+        return {"free_energy": fine.potential.risk(mass) / 2 + float(fine.grid.decay() @ mass)}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Grid, and numbers and vectors of all runs."""
+        levels, at_wall, grown, before, rise, past = self._state
+        grid = levels.fine.grid
+        arrays = {f"edges/{c}": e for c, e in enumerate(grid.edges)}
+        arrays["counts"] = np.array([float(at_wall), grown, *before])
+        arrays["rise"] = np.array(rise)
+        arrays["past"] = np.array([*past.errors, past.next])
+        if grid.box is not None:
+            arrays["box"] = grid.box
+            arrays["separable"] = np.array(grid.features is not None)
+        for k, solver in enumerate((levels.fine, *levels.coarser)):
+            arrays[f"numbers/{k}"], arrays[f"vectors/{k}"] = solver.flow.save()
+        return arrays
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Build the grid again and go back to the saved state."""
+        edges = tuple(np.array(state[f"edges/{c}"]) for c in range(len(self._reduced.coordinates)))
+        box = np.array(state["box"]) if "box" in state else None
+        grid = Grid(self._reduced, edges, box)
+        if box is not None and bool(state["separable"]):
+            now = self._fine.grid
+            same = now.box is not None and np.array_equal(now.box, box)
+            grid = Grid(self._reduced, edges, box, now.features) if same else grid.on_box(box)
+        levels = self._discretisation.levels(grid, np.full(grid.shape, 1.0 / grid.size), 0.0, 0.0)
+        for k, solver in enumerate((levels.fine, *levels.coarser)):
+            solver.flow.restore(state[f"numbers/{k}"].tolist(), state[f"vectors/{k}"])
+        at_wall, grown, steps, rejected, evaluations = (int(n) for n in state["counts"])
+        older, last, look = state["past"].tolist()
+        self._state = _State(
+            levels,
+            bool(at_wall),
+            grown,
+            (steps, rejected, evaluations),
+            float(state["rise"]),
+            _Past((older, last), look),
+        )
+
+    def meta(self) -> dict[str, Any]:
+        """Scheme, cells, extent and how often it grew, rank of the features, steps, and atoms of mass."""
+        fine, grown = self._fine, self._state.grown
+        steps, rejected, evaluations = self._counts()
+        return {
+            "scheme": self._scheme,
+            "cells": list(fine.grid.shape),
+            "extent": {name: [float(e[0]), float(e[-1])] for name, e in self._extent()},
+            "grown": grown,
+            "rank": fine.potential.rank,
+            "steps": steps,
+            "rejected": rejected,
+            "evaluations": evaluations,
+            "atoms": atoms_in(fine.mass, fine.grid),
+            **({} if self.noiseless else {"largest_rise": self._largest_rise()}),
+        }
+
+    def _largest_rise(self) -> float:
+        """Of the free energy in one step, of which rounding leaves something; 0 if there was none."""
+        flow = self._fine.flow
+        assert isinstance(flow, _core.FokkerPlanck)
+        return max(0.0, flow.largest_rise, self._state.rise)
+
+    def _extent(self) -> list[tuple[str, FloatArray]]:
+        return list(zip(self._reduced.coordinates, self._fine.grid.edges, strict=True))
+
+    def _counts(self) -> tuple[int, int, int]:
+        """Steps, rejected ones and evaluations so far."""
+        flow, before = self._fine.flow, self._state.before
+        return before[0] + flow.steps, before[1] + flow.rejected, before[2] + flow.evaluations
+
+    def _grow(self) -> bool:
+        """Longer grids, from the present masses; False where that has no end."""
+        fine, coarser = self._state.levels
+        grid, mass = fine.grid, fine.mass
+        for c, first in zip(grid.moving, (self._first[c] for c in grid.moving), strict=True):
+            along = np.moveaxis(mass, c, 0)
+            grid = grid.trimmed(c, mass, _GONE)  # where mass was before needs no cells
+            for side, end in ((0, along[0].sum()), (1, along[-1].sum())):
+                if end > WALL / 8 and not (side == 0 and grid.has_wall(c)):
+                    grid = grid.grown(c, side, self._most[c])
+            if grid.edges[c][-1] - grid.edges[c][0] > _MOST_GROWTH * first:
+                self._end = "runaway"
+                return False
+        grid = grid.with_features(fine.grid)
+        masses, coarse = [], grid
+        for solver in coarser:
+            coarse = coarse.coarse()
+            masses.append(transfer(solver.mass, solver.grid, coarse))
+        mass = transfer(mass, fine.grid, grid)
+        self._state = self._state._replace(
+            levels=self._discretisation.levels(grid, mass, fine.flow.t, fine.flow.step_size, masses),
+            at_wall=False,
+            grown=self._state.grown + 1,
+            before=self._counts(),
+            rise=0.0 if self.noiseless else self._largest_rise(),
+        )
+        return True
+
+    def _check_step(self, grid: Grid, mass: FloatArray, step: float) -> None:
+        stepper = _core.GridStepper(grid.potential(self._threads), grid.axes(), self._scheme)
+        bound = stepper.bound(grid.to_core(mass))
+        if step > bound:
+            raise ValueError(
+                f"step must be at most {bound:.6g}, where {self._scheme} on {'×'.join(map(str, grid.shape))} "
+                f"cells is stable at the start, got {check.shown(step)}"
+            )

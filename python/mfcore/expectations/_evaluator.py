@@ -1,0 +1,36 @@
+"""The one interface behind `mf.V`, `mf.U`, `mf.psi`, `mf.grad_psi` and `mf.risk`.
+
+Exact Gaussian formulas, sums over nodes (finite laws, Monte Carlo) and reduced models implement it; solvers
+and functions know nothing else. Weight decay and what is trained are not its business: `functions.py` adds
+them.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from .._base.check import FloatArray
+
+
+class Evaluator(Protocol):
+    """Expectations over the data of one model. `points` (m, D) with `weights` (m,) are a measure ρ."""
+
+    def V(self, theta: FloatArray) -> FloatArray:
+        """V(θ) = −E[y σ*(x; θ)] for every row, shape (n,)."""
+        ...
+
+    def U(self, theta: FloatArray, other: FloatArray) -> FloatArray:
+        """U(θ_i, θ'_j) = E[σ*(x; θ_i) σ*(x; θ'_j)], shape (n, m)."""
+        ...
+
+    def psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
+        """Ψ(θ; ρ) = V(θ) + ∫U(θ, ·)dρ, shape (n,), without weight decay."""
+        ...
+
+    def grad_psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
+        """∇Ψ(θ; ρ) with respect to every entry of the rows, shape (n, D), without weight decay."""
+        ...
+
+    def risk(self, points: FloatArray, weights: FloatArray) -> float:
+        """R(ρ) = E(y − f_ρ(x))²."""
+        ...

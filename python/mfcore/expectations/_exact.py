@@ -1,0 +1,233 @@
+"""Expectations in closed form, or by quadrature to 1e-10, when the inputs are a mixture of Gaussians.
+
+A part x = A g, g ~ N(0, I), is brought to g by w → A w; gradients return by the same symmetric map (eq.
+(4.26)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray
+from ..data._parts import GaussianPart, HermiteLabel, NetworkLabel
+from ..network import Network
+
+
+def supports(network: Network, parts: Sequence[GaussianPart]) -> str | None:
+    """Why these expectations have no exact form, or None if they have one."""
+    sigma = network.activation
+    if not _core.has_exact_pairs(sigma._core, sigma._core):
+        return f"no exact Gaussian expectation is known for pairs of {sigma!r}; use mf.MonteCarlo(...)"
+    for part in parts:
+        if isinstance(part.label, NetworkLabel):
+            teacher = part.label.network.activation
+            if not _core.has_exact_pairs(sigma._core, teacher._core):
+                return (
+                    f"no exact Gaussian expectation is known for {sigma!r} with a teacher of {teacher!r}; "
+                    "use mf.MonteCarlo(...)"
+                )
+    return None
+
+
+class GaussianExact:
+    """Exact `Evaluator` for Gaussian inputs and full-dimensional θ.
+
+    Args:
+        network: The network; its activation must have exact pairs (see `supports`).
+        parts: The components of the mixture; their weights sum to one.
+        threads: Threads of the pair sums; results have the same bits for any number.
+
+    Raises:
+        ValueError: No exact form is known; the message says what to use instead.
+
+    Examples:
+        >>> import numpy as np
+        >>> from mfcore import activations
+        >>> from mfcore.data._parts import GaussianPart
+        >>> parts = [GaussianPart(1.0, lambda w: w, 1.0)]  # x ~ N(0, I), y = 1
+        >>> exact = GaussianExact(Network(activations.relu), parts)
+        >>> exact.V(np.array([[3.0, 4.0]])).round(6).tolist()  # -|w|/sqrt(2 pi)
+        [-1.994711]
+    """
+
+    def __init__(self, network: Network, parts: Sequence[GaussianPart], threads: int | None = None) -> None:
+        reason = supports(network, parts)
+        if reason is not None:
+            raise ValueError(reason)
+        self._network = network
+        self._parts = tuple(parts)
+        self._threads = threads or 0
+        self._law = _diagonal_law(self._parts)
+
+    def __repr__(self) -> str:
+        return f"GaussianExact({self._network!r}, {len(self._parts)} parts)"
+
+    def V(self, theta: FloatArray) -> FloatArray:
+        """V(θ) = −E[y σ*(x; θ)] for every row, shape (n,)."""
+        out = np.zeros(len(theta))
+        for part in self._parts:
+            out -= part.weight * self._correlation(part, self._seen(part, theta), False)[0]
+        return out
+
+    def U(self, theta: FloatArray, other: FloatArray) -> FloatArray:
+        """U(θ_i, θ'_j) = E[σ*(x; θ_i) σ*(x; θ'_j)], shape (n, m)."""
+        out = np.zeros((len(theta), len(other)))
+        for part in self._parts:
+            out += part.weight * _core.pair_matrix(
+                self._network._core, self._seen(part, theta), self._seen(part, other), self._threads
+            )
+        return out
+
+    def psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
+        """Ψ(θ; ρ) = V(θ) + ∫U(θ, ·)dρ, shape (n,), without weight decay."""
+        return self.V(theta) + self._interaction(theta, points, weights, False)[0]
+
+    def grad_psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
+        """∇Ψ(θ; ρ) with respect to every entry of the rows, shape (n, D), without weight decay."""
+        out = self._interaction(theta, points, weights, True)[1]
+        assert out is not None
+        for part in self._parts:
+            pull = self._correlation(part, self._seen(part, theta), True)[1]
+            assert pull is not None
+            out -= part.weight * self._pulled_back(part, pull)
+        return out
+
+    def risk(self, points: FloatArray, weights: FloatArray) -> float:
+        """R(ρ) = E(y − f_ρ(x))² = E y² + 2∫V dρ + ∫∫U dρdρ; the matrix U is never stored."""
+        square = sum(part.weight * (self._label_square(part) + part.noise**2) for part in self._parts)
+        fit = 2 * weights @ self.V(points) + weights @ self._interaction(points, points, weights, False)[0]
+        risk = float(square + fit)
+        return 0.0 if risk < 0 else risk  # rounding may leave -1e-16 at a perfect fit; NaN stays NaN
+
+    @property
+    def _w_at(self) -> int:
+        return int(self._network.has_a) + int(self._network.has_b)
+
+    def _seen(self, part: GaussianPart, theta: FloatArray, at: int | None = None) -> FloatArray:
+        """Rows with A w in place of w."""
+        at = self._w_at if at is None else at
+        out = np.array(theta, dtype=np.float64, order="C")
+        out[:, at:] = part.root(out[:, at:])
+        return out
+
+    def _pulled_back(self, part: GaussianPart, grad: FloatArray) -> FloatArray:
+        """`grad`, overwritten: from the transformed rows to the rows."""
+        at = self._w_at
+        grad[:, at:] = part.root(grad[:, at:])
+        return grad
+
+    def _interaction(
+        self, theta: FloatArray, points: FloatArray, weights: FloatArray, want_grad: bool
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """∫U(θ, ·)dρ and its gradient."""
+        core, threads = self._network._core, self._threads
+        if self._law is not None and _same(theta, points):  # every pair once, for all parts
+            return _core.own_potential(core, theta, weights, *self._law, want_grad, threads)
+        value, total = np.zeros(len(theta)), np.zeros_like(theta) if want_grad else None
+        for part in self._parts:
+            rows = self._seen(part, theta)
+            columns = rows if _same(theta, points) else self._seen(part, points)  # the core halves such pairs
+            potential, grad = _core.pair_potential(core, rows, columns, weights, want_grad, threads)
+            value += part.weight * potential
+            if total is not None:
+                total += part.weight * self._pulled_back(part, grad)
+        return value, total
+
+    def _correlation(
+        self, part: GaussianPart, seen: FloatArray, want_grad: bool
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """E[y σ*] on one part and its gradient in the transformed rows."""
+        label = part.label
+        if isinstance(label, NetworkLabel):
+            teacher = label.network
+            rows = self._seen(part, label.theta, teacher.has_a + teacher.has_b)
+            mean = np.full(len(rows), 1 / len(rows))
+            core, threads = self._network._core, self._threads
+            value, grad = _core.pair_potential(
+                core, seen, rows, mean, want_grad, threads, other_network=teacher._core
+            )
+            return value, grad
+        if not isinstance(label, HermiteLabel):
+            d = seen.shape[1] - self._w_at
+            label = HermiteLabel(np.zeros((0, d)), {(): float(label)})
+        a = seen[:, 0] if self._network.has_a else np.ones(len(seen))
+        b = seen[:, self._w_at - 1] if self._network.has_b else np.zeros(len(seen))
+        value, db, dw = _hermite_correlation(self._network, label, b, seen[:, self._w_at :])
+        if not want_grad:
+            return a * value, None
+        grad = np.empty_like(seen)
+        grad[:, self._w_at :] = a[:, None] * dw
+        if self._network.has_b:
+            grad[:, self._w_at - 1] = a * db
+        if self._network.has_a:
+            grad[:, 0] = value
+        return a * value, grad
+
+    def _label_square(self, part: GaussianPart) -> float:
+        """E y² on one part, without the noise."""
+        label = part.label
+        if isinstance(label, HermiteLabel):
+            return math.fsum(c * c for c in label.coefficients.values())
+        if isinstance(label, NetworkLabel):
+            teacher = label.network
+            rows = self._seen(part, label.theta, teacher.has_a + teacher.has_b)
+            mean = np.full(len(rows), 1 / len(rows))
+            potential = _core.pair_potential(teacher._core, rows, rows, mean, False, self._threads)[0]
+            return float(mean @ potential)
+        return float(label) ** 2
+
+
+def _same(one: FloatArray, two: FloatArray) -> bool:
+    """Are these the same numbers in memory? Views of one array are different objects."""
+    layout = one.shape == two.shape and one.strides == two.strides
+    return one is two or (layout and one.ctypes.data == two.ctypes.data)
+
+
+def _diagonal_law(parts: Sequence[GaussianPart]) -> tuple[list[float], list[int], list[float]] | None:
+    """Shares, ends of segments and scales, if all parts are diagonal on the same segments."""
+    ends = {tuple(end for end, _ in part.scales or ()) for part in parts}
+    if len(ends) != 1 or () in ends:
+        return None
+    scales = [scale for part in parts for _, scale in part.scales or ()]
+    return [part.weight for part in parts], list(*ends), scales
+
+
+def _hermite_correlation(
+    network: Network, label: HermiteLabel, b: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """E[y σ(b + ⟨w, g⟩)] and its derivatives in b and w, by Stein's lemma: eq. (4.27).
+
+    With R = |w|, u_j = ⟨w, e_j⟩/R and s_k = E[σ'(b + R G) h_k(G)], a term of degree k = |α| ≥ 1 is
+    √(k!/α!) Π_j u_j^{α_j} · R s_{k−1}/√k; k = 0 is T(b, R). At w = 0, where u has no value, u = 0 is taken:
+    the mean over directions.
+    """
+    norm = np.linalg.norm(w, axis=1)
+    inverse = 1 / np.where(norm > 0, norm, 1.0)
+    u = (w @ label.directions.T) * inverse[:, None]
+    degree = max((sum(alpha) for alpha in label.coefficients), default=0)
+    s = _core.slope_coefficients(network.activation._core, b, norm, degree + 2)
+    value, db, along = np.zeros(len(w)), np.zeros(len(w)), np.zeros(len(w))
+    across = np.zeros((len(w), len(label.directions)))
+    for alpha, c in label.coefficients.items():
+        k = sum(alpha)
+        scale = c * math.sqrt(math.factorial(k) / math.prod(map(math.factorial, alpha)))
+        powers = np.array(alpha, dtype=np.intp)
+        term = scale * np.prod(u**powers, axis=1)
+        db += term * s[:, k]
+        along += term * math.sqrt(k + 1) * s[:, k + 1]
+        if k == 0:
+            value += c * _core.smooth(network.activation._core, b, norm)[0]
+            continue
+        size = s[:, k - 1] / math.sqrt(k)
+        value += term * norm * size
+        for j in np.flatnonzero(powers):
+            less = powers - (np.arange(len(powers)) == j)
+            across[:, j] += scale * powers[j] * np.prod(u**less, axis=1) * size
+    dw = (along * inverse)[:, None] * w
+    if label.coefficients.keys() - {()}:
+        dw += across @ label.directions
+    return value, db, dw

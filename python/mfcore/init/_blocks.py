@@ -1,0 +1,219 @@
+"""Blocks of the initial law in reduced coordinates: samples, Gauss nodes, and masses of cells of a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Protocol
+
+import numpy as np
+from scipy import special
+
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
+from ._scalar import Normal, ScalarLaw
+
+_TAIL = 1e-12
+_SPHERE_NODES = 1500  # of the one or two coordinates left free on a sphere
+
+
+class Block(Protocol):
+    """The law of a few coordinates, independent of the others."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """n independent draws, shape (n, m)."""
+        ...
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Nodes, shape (at most n, m), and weights of sum 1."""
+        ...
+
+    def support(self) -> list[tuple[float, float]]:
+        """For each coordinate where all but about 1e-12 of the law is; a point where it is known."""
+        ...
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Masses of the cells of a grid; what is outside goes to the outermost ones."""
+        ...
+
+
+@dataclass(frozen=True)
+class Point:
+    """Coordinates that are known."""
+
+    values: tuple[float, ...]
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """n copies."""
+        return np.tile(np.array(self.values), (n, 1))
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """One node."""
+        return np.array([self.values]), np.ones(1)
+
+    def support(self) -> list[tuple[float, float]]:
+        """The point."""
+        return [(value, value) for value in self.values]
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """On the cells around the point, so that their mean is the point."""
+        return share_among_cells(*self.quadrature(1), edges)
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One coordinate with a law from `mfcore.init`."""
+
+    law: ScalarLaw
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """By inversion."""
+        return self.law.quantile(rng.random(n)).reshape(n, 1)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Gauss nodes of the law."""
+        nodes, weights = self.law.quadrature(n)
+        return nodes.reshape(-1, 1), weights
+
+    def support(self) -> list[tuple[float, float]]:
+        """Quantiles."""
+        if isinstance(self.law, Normal):
+            low, high = self.law.quantile(np.array([_TAIL, 1 - _TAIL])).tolist()
+        else:
+            low, high = (float(self.law.quantile(u)) for u in (0.0, 1.0))
+        return [(low, high)]
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Differences of the distribution function; a constant as a `Point`."""
+        if self.law.std == 0:
+            return Point((self.law.mean,)).cell_masses(edges)
+        return _differences(self.law.cdf(edges[0][1:-1]))
+
+
+@dataclass(frozen=True)
+class Chi:
+    """A radius scale·χ_d, the norm of scale·N(0, I_d), for `mf.ReducedInit`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> points, weights = mf.init.Chi(40, 0.1).quadrature(4)
+        >>> round(float(weights @ points[:, 0] ** 2), 12)  # d·scale²
+        0.4
+    """
+
+    d: float
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", check.number(self.d, "d", above=0))
+        object.__setattr__(self, "scale", check.number(self.scale, "scale", above=0))
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Roots of χ² numbers."""
+        return self.scale * np.sqrt(rng.chisquare(self.d, (n, 1)))
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Gauss nodes, exact for polynomials in r² of degree 2n − 1."""
+        nodes, weights = _core.gauss_chi(self.d, n)
+        return self.scale * nodes[:, None], weights
+
+    def support(self) -> list[tuple[float, float]]:
+        """Quantiles."""
+        low = special.gammaincinv(self.d / 2, _TAIL)
+        high = special.gammainccinv(self.d / 2, _TAIL)
+        return [(self.scale * math.sqrt(2 * low), self.scale * math.sqrt(2 * high))]
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Differences of the distribution function of χ_d."""
+        inner = np.maximum(edges[0][1:-1], 0.0) / self.scale
+        return _differences(special.gammainc(self.d / 2, inner**2 / 2))
+
+
+@dataclass(frozen=True)
+class SpherePoint:
+    """Parts of a uniform point on a sphere: `directions` coordinates, then the norms of blocks of `dims`."""
+
+    radius: float
+    directions: int
+    dims: tuple[float, ...]
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Normalised Gaussian coordinates and norms."""
+        along = rng.standard_normal((n, self.directions))
+        norms = [np.sqrt(rng.chisquare(d, (n, 1))) for d in self.dims]
+        parts = np.concatenate([along, *norms], axis=1)
+        return np.asarray(self.radius * parts / np.linalg.norm(parts, axis=1, keepdims=True))
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """One after the other: Gegenbauer nodes for coordinates, Jacobi nodes for norms."""
+        left, rest = self.directions + sum(self.dims), np.full(1, self.radius)
+        points, weights = np.empty((1, 0)), np.ones(1)
+        for _ in range(self.directions):
+            u, w = _core.gauss_gegenbauer(left, n)
+            points, weights, rest = _extend(points, weights, rest, u, w)
+            left -= 1
+        for d in self.dims:
+            if d == left:
+                return np.column_stack([points, rest]), weights
+            # The share of the first block in |x|² is Beta(d/2, (left − d)/2).
+            t, w = special.roots_jacobi(n, (left - d) / 2 - 1, d / 2 - 1)
+            points, weights, rest = _extend(points, weights, rest, np.sqrt((1 + t) / 2), w / w.sum())
+            left -= d
+        return points, weights
+
+    def support(self) -> list[tuple[float, float]]:
+        """Quantiles: the share of k coordinates in |x|² is Beta(k/2, (n − k)/2) in n dimensions."""
+        n = self.directions + sum(self.dims)
+        found = []
+        for k in (*[1.0] * self.directions, *self.dims):
+            low, high = (1.0, 1.0) if k == n else special.betaincinv(k / 2, (n - k) / 2, [_TAIL, 1 - _TAIL])
+            found.append((self.radius * math.sqrt(low), self.radius * math.sqrt(high)))
+        return [(-high, high) for _, high in found[: self.directions]] + found[self.directions :]
+
+    def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
+        """Of many nodes, each on the cells around it: the law has no density in these coordinates."""
+        return share_among_cells(*self.quadrature(_SPHERE_NODES), edges)
+
+
+def _differences(inner: FloatArray) -> FloatArray:
+    """Masses of cells from the distribution function at the edges between them."""
+    return np.diff(inner, prepend=0.0, append=1.0)
+
+
+def share_among_cells(points: FloatArray, weights: FloatArray, edges: Sequence[FloatArray]) -> FloatArray:
+    """Masses of cells: each point to the two nearest centres of each coordinate, so that means are kept.
+
+    Examples:
+        >>> import numpy as np
+        >>> from mfcore.init._blocks import share_among_cells
+        >>> share_among_cells(np.array([[1.25]]), np.ones(1), [np.arange(4.0)]).tolist()
+        [0.25, 0.75, 0.0]
+    """
+    mass = np.zeros(tuple(len(e) - 1 for e in edges))
+    lower, part = [], []
+    for column, e in zip(points.T, edges, strict=True):
+        centers = 0.5 * (e[1:] + e[:-1])
+        index = np.clip(np.searchsorted(centers, column, side="right") - 1, 0, max(len(centers) - 2, 0))
+        lower.append(index)
+        gap = centers[index + 1] - centers[index] if len(centers) > 1 else np.inf
+        part.append(np.clip((column - centers[index]) / gap, 0.0, 1.0))
+    for corner in product((0, 1), repeat=len(edges)):
+        share = weights.copy()
+        for up, p in zip(corner, part, strict=True):
+            share = share * (p if up else 1 - p)
+        held = share > 0  # a corner outside of the grid holds nothing
+        np.add.at(mass, tuple((i + up)[held] for i, up in zip(lower, corner, strict=True)), share[held])
+    return mass
+
+
+def _extend(
+    points: FloatArray, weights: FloatArray, rest: FloatArray, u: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Append a coordinate u·rest; what is left of the radius is rest·√(1 − u²)."""
+    points = np.repeat(points, len(u), axis=0)
+    coordinate = np.multiply.outer(rest, u).ravel()
+    rest = np.multiply.outer(rest, np.sqrt(np.maximum((1 - u) * (1 + u), 0))).ravel()
+    return np.column_stack([points, coordinate]), np.multiply.outer(weights, w).ravel(), rest

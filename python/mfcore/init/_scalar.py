@@ -1,0 +1,187 @@
+"""Laws of one real number: of an output weight a, of a bias b, or of every coordinate of w alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
+from .._base.registry import configurable
+
+
+class ScalarLaw(ABC):
+    """A law of one real number. Base class of `Normal`, `Uniform` and `Constant`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.init.Uniform(0, 2)
+        >>> law.mean, law.quantile(0.25).item(), law.cdf(0.5).item()
+        (1.0, 0.5, 0.25)
+    """
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """Its mean."""
+
+    @property
+    @abstractmethod
+    def std(self) -> float:
+        """Its standard deviation."""
+
+    @property
+    def second_moment(self) -> float:
+        """E x² = mean² + std²."""
+        return self.mean**2 + self.std**2
+
+    @abstractmethod
+    def cdf(self, x: float | FloatArray) -> FloatArray:
+        """P(X ≤ x), elementwise."""
+
+    @abstractmethod
+    def quantile(self, u: float | FloatArray) -> FloatArray:
+        """The smallest x with P(X ≤ x) ≥ u, for u in (0, 1), elementwise."""
+
+    @abstractmethod
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Gauss nodes and weights (Σ = 1): exact for polynomials of degree up to 2n − 1."""
+
+    @abstractmethod
+    def draw(self, seed: int, step: int, count: int) -> FloatArray:
+        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
+
+
+@configurable
+@dataclass(frozen=True)
+class Normal(ScalarLaw):
+    """The normal law N(mean, std²).
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.init.Normal(mean=1.0, std=0.5).second_moment
+        1.25
+    """
+
+    mean: float = 0.0
+    std: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", check.number(self.mean, "mean"))
+        object.__setattr__(self, "std", check.number(self.std, "std", above=0))
+
+    def cdf(self, x: float | FloatArray) -> FloatArray:
+        """P(X ≤ x), elementwise."""
+        return np.asarray(special.ndtr((np.asarray(x) - self.mean) / self.std))
+
+    def quantile(self, u: float | FloatArray) -> FloatArray:
+        """The x with P(X ≤ x) = u, elementwise."""
+        return np.asarray(self.mean + self.std * special.ndtri(u))
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Gauss–Hermite nodes and weights (Σ = 1)."""
+        nodes, weights = special.roots_hermitenorm(check.integer(n, "n", at_least=1))
+        return self.mean + self.std * nodes, weights / weights.sum()
+
+    def draw(self, seed: int, step: int, count: int) -> FloatArray:
+        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
+        z: FloatArray = _core.normals(seed, "init", step, 0, count, "float64")
+        return self.mean + self.std * z
+
+
+@configurable
+@dataclass(frozen=True)
+class Uniform(ScalarLaw):
+    """The uniform law on the interval from low to high.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> nodes, weights = mf.init.Uniform(-1, 1).quadrature(2)
+        >>> nodes.round(4).tolist(), weights.tolist()
+        ([-0.5774, 0.5774], [0.5, 0.5])
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", check.number(self.low, "low"))
+        object.__setattr__(self, "high", check.number(self.high, "high"))
+        if not self.low < self.high:
+            raise ValueError(f"high must be > low, got low={self.low:g}, high={self.high:g}")
+
+    @property
+    def mean(self) -> float:
+        """The middle of the interval."""
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def std(self) -> float:
+        """The length of the interval over √12."""
+        return float((self.high - self.low) / np.sqrt(12.0))
+
+    def cdf(self, x: float | FloatArray) -> FloatArray:
+        """P(X ≤ x), elementwise."""
+        return np.clip((np.asarray(x) - self.low) / (self.high - self.low), 0.0, 1.0)
+
+    def quantile(self, u: float | FloatArray) -> FloatArray:
+        """The x with P(X ≤ x) = u, elementwise."""
+        return self.low + (self.high - self.low) * np.asarray(u, dtype=np.float64)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Gauss–Legendre nodes and weights (Σ = 1)."""
+        nodes, weights = special.roots_legendre(check.integer(n, "n", at_least=1))
+        return self.mean + 0.5 * (self.high - self.low) * nodes, weights / weights.sum()
+
+    def draw(self, seed: int, step: int, count: int) -> FloatArray:
+        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
+        u: FloatArray = _core.uniforms(seed, "init", step, 0, count, "float64")
+        return self.quantile(u)
+
+
+@configurable
+@dataclass(frozen=True)
+class Constant(ScalarLaw):
+    """One value, always.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.init.Constant(1.0).quadrature(5)
+        (array([1.]), array([1.]))
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", check.number(self.value, "value"))
+
+    @property
+    def mean(self) -> float:
+        """The value."""
+        return self.value
+
+    @property
+    def std(self) -> float:
+        """0."""
+        return 0.0
+
+    def cdf(self, x: float | FloatArray) -> FloatArray:
+        """P(X ≤ x), elementwise: a step at the value."""
+        return np.where(np.asarray(x) >= self.value, 1.0, 0.0)
+
+    def quantile(self, u: float | FloatArray) -> FloatArray:
+        """The value, for every u."""
+        return np.full(np.shape(u), self.value)
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """One node, whatever n."""
+        check.integer(n, "n", at_least=1)
+        return np.array([self.value]), np.ones(1)
+
+    def draw(self, seed: int, step: int, count: int) -> FloatArray:
+        """`count` copies of the value."""
+        return np.full(count, self.value)

@@ -1,0 +1,293 @@
+"""V, U, Ψ, ∇Ψ, the risk and predictions, of a model or a reduced model, on the caller's arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
+from ..expectations._evaluator import Evaluator
+from ..expectations._rules import Exact, Expectation
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ._measure import as_measure, as_points
+from ._place import AnyModel, MeasureLike, place, row_of, rows_of, target_of
+
+_quiet = np.errstate(all="ignore")  # what is not finite is refused in words
+
+
+@_quiet
+def V(
+    model: AnyModel,
+    theta: npt.ArrayLike,
+    *,
+    expectation: Expectation | None = None,
+    threads: int | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """V(θ) = −E[y σ*(x; θ)] for every row of `theta`.
+
+    Args:
+        model: A `Model`, or a `ReducedModel` (then `theta` holds reduced points).
+        theta: Neurons, shape (n, D); a single row (D,) is one neuron. Not modified.
+        expectation: `Exact()` (the default) or `MonteCarlo(samples, rng)`.
+        threads: Threads to use; default `OMP_NUM_THREADS`, else the cores. They change no bit of the result.
+        out: Array of shape (n,) to put the result in.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=2, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Gaussian(std=1.0),
+        ... )
+        >>> mf.V(model, [[3.0, 4.0], [0.0, 0.0]]).round(6)
+        array([-0.997356,  0.      ])
+    """
+    rows = rows_of(model, theta, "theta")
+    _check_out(out, len(rows))
+    return _give(_evaluator(model, expectation, threads).V(rows), out, "V", theta=rows)
+
+
+@_quiet
+def U(
+    model: AnyModel,
+    theta: npt.ArrayLike,
+    other: npt.ArrayLike | None = None,
+    *,
+    expectation: Expectation | None = None,
+    threads: int | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """U(θ, θ') = E[σ*(x; θ) σ*(x; θ')] for all pairs of rows, shape (n, m); `other` defaults to `theta`.
+
+    Arguments are those of `V`.
+
+    Examples:
+        >>> import math, mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=2, delta=0.0),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Gaussian(std=1.0),
+        ... )
+        >>> (2 * math.pi * mf.U(model, [[1.0, 0.0]], [[0.0, 1.0]])).round(12)
+        array([[1.]])
+    """
+    rows = rows_of(model, theta, "theta")
+    columns = rows if other is None else rows_of(model, other, "other")
+    _check_out(out, len(rows), len(columns))
+    longer = "theta" if len(rows) >= len(columns) else "other"
+    check.memory(16.0 * len(rows) * len(columns), longer, rows if longer == "theta" else columns)
+    value = _evaluator(model, expectation, threads).U(rows, columns)
+    return _give(value, out, "U", theta=rows, other=columns)
+
+
+@_quiet
+def psi(
+    model: AnyModel,
+    theta: npt.ArrayLike,
+    measure: MeasureLike,
+    *,
+    expectation: Expectation | None = None,
+    threads: int | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """Ψ_λ(θ; ρ) = V(θ) + ∫U(θ, ·)dρ + λ|θ|²/2 for every row of `theta`, λ = `model.ridge`.
+
+    `measure` is ρ: an (N, D) array of equal masses, `mf.Cloud` or `mf.Density`. Points as long as a row of
+    parameters are neurons; others, and densities, are in the coordinates of ``model.reduce()``, which takes
+    the place of the model then; `theta` may hold neurons or points in these coordinates. Decay acts on
+    trained blocks only: a fixed output weight does not enter |θ|². Other arguments are those of `V`.
+
+    Examples:
+        >>> import numpy as np, mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=2, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Gaussian(std=1.0),
+        ... )
+        >>> theta = np.array([[1.0, 0.0], [0.0, 2.0]])
+        >>> by_parts = mf.V(model, theta) + mf.U(model, theta).mean(axis=1)
+        >>> bool(np.allclose(mf.psi(model, theta, theta), by_parts))
+        True
+    """
+    at = place(model, theta, measure)
+    _check_out(out, len(at.rows))
+    value = _evaluator(at.model, expectation, threads).psi(at.z, at.points, at.weights)
+    if model.ridge:
+        value = value + 0.5 * model.ridge * np.square(at.z[:, _decaying(at.model, at.z)]).sum(axis=1)
+    return _give(value, out, "Ψ", theta=at.rows, measure=at.points)
+
+
+@_quiet
+def grad_psi(
+    model: AnyModel,
+    theta: npt.ArrayLike,
+    measure: MeasureLike,
+    *,
+    expectation: Expectation | None = None,
+    threads: int | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """∇Ψ_λ(θ; ρ) for every row of `theta`, shape (n, D): the direction that trained parameters descend.
+
+    The column of a fixed output weight is 0, and for networks on the sphere the w part is the tangential
+    gradient, so that −∇Ψ_λ is the velocity of every rung (for equal rates). Arguments are those of `psi`.
+
+    Examples:
+        >>> import numpy as np, mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=2, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Gaussian(std=1.0),
+        ...     ridge=0.1,
+        ... )
+        >>> theta = np.array([[1.0, 0.0], [0.0, 2.0]])
+        >>> mf.grad_psi(model, theta, theta).shape
+        (2, 2)
+    """
+    at = place(model, theta, measure)
+    rows, z = at.rows, at.z
+    _check_out(out, *rows.shape)
+    neurons = isinstance(at.model, Model) or at.lift is not None
+    if isinstance(model, Model) and model.network.sphere:
+        still = np.flatnonzero((rows[:, model.network.row(0) :] == 0).all(axis=1))
+        if len(still):
+            raise ValueError(f"theta must have w != 0 on a network with sphere=True, got 0 in row {still[0]}")
+    gradient = _evaluator(at.model, expectation, threads).grad_psi(z, at.points, at.weights)
+    if model.ridge:
+        decaying = _decaying(at.model, z)
+        gradient[:, decaying] += model.ridge * z[:, decaying]
+    if at.lift is not None:
+        gradient = at.lift.lift(rows, gradient)
+    if isinstance(model, Model) and neurons:
+        network = model.network
+        if network.output == "fixed":
+            gradient[:, 0] = 0.0
+        if network.sphere:
+            w = rows[:, network.row(0) :]
+            along = gradient[:, network.row(0) :]
+            along -= w * (np.sum(along * w, axis=1) / np.sum(w * w, axis=1))[:, None]
+    return _give(gradient, out, "∇Ψ", theta=rows, measure=at.points)
+
+
+@_quiet
+def risk(
+    model: AnyModel,
+    measure: MeasureLike,
+    *,
+    expectation: Expectation | None = None,
+    threads: int | None = None,
+) -> float:
+    """R(ρ) = E(y − f_ρ(x))², label noise included, weight decay not. Arguments are those of `psi`.
+
+    A measure in reduced coordinates, such as ``mf.solve(model, mf.PDE(), …).final``, is that of a law
+    invariant under the symmetry of the model: the risk is that of ``model.reduce()``.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=2, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Gaussian(std=1.0),
+        ... )
+        >>> mf.risk(model, [[0.0, 0.0]])
+        1.0
+    """
+    target = target_of(model, measure)
+    points, weights = as_measure(measure, "measure", row_of(target))
+    value = float(_evaluator(target, expectation, threads).risk(points, weights))
+    if not math.isfinite(value):
+        raise ValueError(_too_large("the risk", measure=points))
+    return value
+
+
+@_quiet
+def predict(
+    model: Model,
+    measure: MeasureLike,
+    X: npt.ArrayLike,
+    *,
+    threads: int | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """f_ρ(x) = ∫σ*(x; ·)dρ for every row of `X`, shape (n, d) to (n,); `measure` consists of neurons.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=2, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Gaussian(std=1.0),
+        ... )
+        >>> mf.predict(model, [[1.0, 0.0], [0.0, 1.0]], [[2.0, -1.0], [2.0, 4.0]])
+        array([1., 3.])
+    """
+    if not isinstance(model, Model):
+        raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
+    if target_of(model, measure) is not model:
+        raise ValueError(
+            "measure must hold neurons for predictions at inputs x, got one in reduced coordinates; at the "
+            "nodes of the data they are model.reduce().features(points)"
+        )
+    points, weights = as_measure(measure, "measure", row_of(model))
+    inputs = as_points(X, "X", points.shape[1] - model.network.row(0))
+    _check_out(out, len(inputs))
+    value = _core.predict(model.network._core, points, weights, inputs, check.threads(threads))
+    return _give(value, out, "f", measure=points, X=inputs)
+
+
+def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | None) -> Evaluator:
+    count = check.threads(threads)
+    if isinstance(model, ReducedModel):
+        if expectation is not None:
+            raise ValueError(f"expectation must be left out for a reduced model, got {expectation!r}")
+        return model
+    if not isinstance(model, Model):
+        raise TypeError(f"model must be an mf.Model or mf.ReducedModel, got {model!r}")
+    if expectation is None:
+        expectation = Exact()
+    if not isinstance(expectation, Expectation):
+        raise TypeError(f"expectation must be mf.Exact() or mf.MonteCarlo(samples, rng), got {expectation!r}")
+    return expectation.evaluator(model, count)
+
+
+def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which entries of a row weight decay acts on."""
+    if isinstance(model, ReducedModel):
+        return np.asarray(model.decays, dtype=bool)
+    decaying = np.ones(rows.shape[1], dtype=bool)
+    if model.network.output == "fixed":
+        decaying[0] = False
+    return decaying
+
+
+def _check_out(out: FloatArray | None, *shape: int) -> None:
+    """Refuse an unfit `out` before the work, not after it."""
+    if out is not None:
+        check.output(out, "out", shape)
+
+
+def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
+    """A ValueError that names the argument too large for `what`, if it is not finite."""
+    if not np.isfinite(result).all():
+        raise ValueError(_too_large(what, **inputs))
+
+
+def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: FloatArray) -> FloatArray:
+    require_finite(result, what, **inputs)
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _too_large(what: str, **inputs: FloatArray) -> str:
+    """Squares of entries beyond 1e154 are not: the message names the argument with the largest."""
+    sizes = {name: float(np.abs(array).max()) for name, array in inputs.items()}
+    name = max(sizes, key=lambda name: sizes[name])
+    return f"{name} must be of a size at which {what} is finite, got entries up to {sizes[name]:g}"

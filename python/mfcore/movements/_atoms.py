@@ -1,0 +1,86 @@
+"""The free energy of weighted atoms, without noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._base.check import FloatArray
+from ._field import SMALLEST, Field, Mask, Place, conjugate_gradients
+
+
+class AtomsEnergy:
+    """F of weighted atoms at temperature 0: ½R + (λ/2)Σ w_i|z_i|², eq. (8.5). Variables are their places."""
+
+    def __init__(self, field: Field, points: FloatArray, weights: FloatArray) -> None:
+        self.field, self._points, self.weights = field, points, weights
+        self.bounded = np.tile(field.nonnegative, (len(points), 1))
+
+    def by(self, field: Field) -> AtomsEnergy:
+        """The same by another field."""
+        return AtomsEnergy(field, self._points, self.weights)
+
+    def at(self, x: FloatArray) -> Place:
+        """F and all that its derivatives need."""
+        z = self._points.copy()
+        z[:, self.field.moving] = x
+        return Place(x, z, *self.field.value(z, self.weights))
+
+    def guess(self, place: Place, tau: float) -> FloatArray:
+        """Where the atoms are."""
+        return place.x
+
+    def transport(self, move: FloatArray) -> float:
+        """Σ w_i |Δz_i|²/rate: that of one plan, hence at least W²."""
+        return float(self.weights @ (move**2 @ (1 / self.field.rates)))
+
+    def slopes(self, place: Place) -> FloatArray:
+        """√p_q ∂Φ_q at the atoms."""
+        return self.field.slopes(place.z)
+
+    def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
+        """∂²Ψ_λ at the atoms."""
+        return self.field.curvature(place.z, place.residual, slopes)
+
+    def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
+        """w_i [∂Ψ_λ(z_i) + Δz_i/(τ rate)]."""
+        drift = self.field.drift(place.z, place.residual, slopes)
+        return np.asarray(self.weights[:, None] * (drift + move / (tau * self.field.rates)))
+
+    def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
+        """−τ rate g_i/w_i."""
+        return np.asarray(-tau * self.field.rates * g / self.weights[:, None])
+
+    def newton(
+        self,
+        place: Place,
+        slopes: FloatArray,
+        curvature: FloatArray,
+        g: FloatArray,
+        fixed: Mask,
+        tau: float,
+    ) -> FloatArray:
+        """From blocks w_i(∂²Ψ_λ + 1/(τ rate)), one per atom, and their coupling through the Q nodes.
+
+        With the variables scaled by √(τ rate/w_i), blocks are I + √(τ rate) ∂²Ψ_λ √(τ rate).
+        """
+        free, speed = ~fixed, np.sqrt(tau * self.field.rates)
+        blocks = curvature * speed[:, None] * speed * (free[:, :, None] & free[:, None, :])
+        values, vectors = np.linalg.eigh(blocks)
+        # The preconditioner must be positive: tiny and negative curvatures count as positive ones.
+        sizes = np.maximum(np.abs(1 + values), SMALLEST)
+        inverse = np.einsum("mac,mc,mbc->mab", vectors, 1 / sizes, vectors)
+        roots = np.sqrt(self.weights)[:, None] * speed * free
+
+        def apply(v: FloatArray) -> FloatArray:
+            own = v + np.einsum("mab,mb->ma", blocks, v)
+            return np.asarray(own + roots * self.field.coupling(slopes, roots * v))
+
+        def precondition(v: FloatArray) -> FloatArray:
+            return np.asarray(np.einsum("mab,mb->ma", inverse, v))
+
+        scale = speed * free / np.sqrt(self.weights)[:, None]
+        return np.asarray(scale * conjugate_gradients(apply, precondition, -g * scale))
+
+    def longest(self, x: FloatArray, d: FloatArray) -> float:
+        """Any step."""
+        return 1.0

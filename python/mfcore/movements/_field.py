@@ -1,0 +1,168 @@
+"""Free energies as functions of a few numbers that describe ρ, for the minimising-movement scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .._base.check import FloatArray
+from ..atoms._field import features_at, gradients_at
+from ..reductions._model import ReducedModel
+
+Mask = npt.NDArray[np.bool_]
+
+SMALLEST = 1e-3  # curvatures below this part of 1/τ count as this much in preconditioners
+_ACCURACY = 1e-3  # of the solution of linear systems; more would be wasted on the next Newton step
+_MOST_PRODUCTS = 500
+_NUDGE = 1e-6  # second derivatives are differences of gradients; they decide the speed, not the solution
+
+
+class Place(NamedTuple):
+    """Variables x, and F there."""
+
+    x: FloatArray
+    z: FloatArray  # the points at which features are evaluated, shape (m, k)
+    residual: FloatArray  # √p_q (f_q − y_q)
+    energy: float  # F; inf where x is not admissible
+    size: float  # the sum of the sizes of F's terms: F is known to some 1e-16 of it
+    risk: float
+
+
+class Energy(Protocol):
+    """F as a function of the variables x that describe ρ, and the transport between two such ρ."""
+
+    bounded: Mask  # the entries of x that must be >= 0
+
+    def at(self, x: FloatArray) -> Place:
+        """F and all that its derivatives need."""
+        ...
+
+    def guess(self, place: Place, tau: float) -> FloatArray:
+        """Where to look first for the minimum of F + W²/2τ."""
+        ...
+
+    def transport(self, move: FloatArray) -> float:
+        """W², measured in the metric of the rates: Σ w |Δz|²/rate."""
+        ...
+
+    def slopes(self, place: Place) -> FloatArray:
+        """√p_q ∂Φ_q at the points in the coordinates that move, shape (m, c, Q)."""
+        ...
+
+    def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
+        """Second derivatives of Ψ at the points, shape (m, c, c)."""
+        ...
+
+    def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
+        """The derivative of F + W²/2τ."""
+        ...
+
+    def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
+        """The step of steepest descent in the metric of the transport, −τ·rate·g/w."""
+        ...
+
+    def newton(
+        self,
+        place: Place,
+        slopes: FloatArray,
+        curvature: FloatArray,
+        g: FloatArray,
+        fixed: Mask,
+        tau: float,
+    ) -> FloatArray:
+        """The Newton step of the entries that are not fixed, from a Hessian made positive."""
+        ...
+
+    def longest(self, x: FloatArray, d: FloatArray) -> float:
+        """The largest part of the step d that may be tried."""
+        ...
+
+
+class Field:
+    """½R + (λ/2)∫|z|² of weighted points, from compiled features or from those of a hand-made model."""
+
+    def __init__(self, reduced: ReducedModel, threads: int) -> None:
+        self.reduced, self._threads = reduced, threads
+        self.moving = np.flatnonzero(np.array(reduced.rates) > 0)
+        self.rates = np.array(reduced.rates)[self.moving]
+        self.decays = np.flatnonzero(reduced.decays) if reduced.ridge > 0 else np.empty(0, dtype=np.intp)
+        self.decay = np.where(np.array(reduced.decays)[self.moving], reduced.ridge, 0.0)
+        self.nonnegative = np.array(reduced.nonnegative)[self.moving]
+        self._root = np.sqrt(reduced.weights)
+
+    def value(self, z: FloatArray, w: FloatArray) -> tuple[FloatArray, float, float, float]:
+        """√p(f − y), the energy, the sum of the sizes of its terms, and R."""
+        reduced = self.reduced
+        phi = features_at(reduced, z, self._threads)
+        f = np.einsum("m,mq->q", w, phi)  # as fast as BLAS here, without its threads
+        residual = self._root * (f - reduced.targets)
+        risk = float(residual @ residual) + reduced.noise
+        penalty = self.penalty(z, w)
+        size = float(reduced.weights @ (f * f + reduced.targets**2)) + reduced.noise + penalty
+        return residual, 0.5 * risk + penalty, size, risk
+
+    def penalty(self, z: FloatArray, w: FloatArray) -> float:
+        """(λ/2)∫|z|²."""
+        return 0.5 * self.reduced.ridge * float(w @ np.square(z[:, self.decays]).sum(axis=1))
+
+    def slopes(self, z: FloatArray) -> FloatArray:
+        """√p_q ∂Φ_q/∂z_c of the coordinates that move, shape (m, c, Q)."""
+        full = gradients_at(self.reduced, z, self._threads)
+        return np.ascontiguousarray(full[:, :, self.moving].transpose(0, 2, 1)) * self._root
+
+    def drift(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
+        """∂Ψ_λ at the points, shape (m, c)."""
+        return _across(slopes, residual) + self.decay * z[:, self.moving]
+
+    def curvature(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
+        """∂²Ψ_λ at the points by differences of the gradient, shape (m, c, c)."""
+        here, second = _across(slopes, residual), np.empty((*slopes.shape[:2], slopes.shape[1]))
+        for j, column in enumerate(self.moving):
+            there = z.copy()
+            there[:, column] += _NUDGE * (1 + np.abs(z[:, column]))
+            change = _across(self.slopes(there), residual) - here
+            second[:, j] = change / (there[:, column] - z[:, column])[:, None]
+        return np.asarray(0.5 * (second + second.transpose(0, 2, 1)) + np.diag(self.decay))
+
+    def coupling(self, slopes: FloatArray, v: FloatArray) -> FloatArray:
+        """Σ_q p_q ∂Φ_q(z_i) Σ_j ∂Φ_q(z_j) v_j: what the change v of all points does to the drift of each."""
+        c = slopes.reshape(-1, slopes.shape[2])
+        return _across(slopes, np.einsum("m,mq->q", v.ravel(), c))
+
+
+def _across(slopes: FloatArray, nodes: FloatArray) -> FloatArray:
+    """Σ_q slopes[m, c, q] nodes[q]."""
+    flat = slopes.reshape(-1, slopes.shape[2])
+    return np.asarray(np.einsum("mq,q->m", flat, nodes).reshape(slopes.shape[:2]))
+
+
+def conjugate_gradients(
+    apply: Callable[[FloatArray], FloatArray], precondition: Callable[[FloatArray], FloatArray], b: FloatArray
+) -> FloatArray:
+    """Solve Hx = b, H = T + GGᵀ, or go downhill as far as H is positive.
+
+    Preconditioned by (about) T it takes as many products with G as GGᵀ has large eigenvalues: twenty at most
+    for the features of a model, whatever Q. Unlike a factorisation (Woodbury) it needs no product of two
+    matrices, for which BLAS would wake its threads at every step, nor a positive H: what is found before a
+    direction of negative curvature is a direction of descent.
+    """
+    x, r = np.zeros_like(b), b
+    z = precondition(r)
+    p, rz = z, float((r * z).sum())
+    enough = _ACCURACY**2 * rz
+    for k in range(_MOST_PRODUCTS):
+        if rz <= enough:
+            break
+        q = apply(p)
+        bend = float((p * q).sum())
+        if bend <= 0:
+            return p if k == 0 else x
+        x = x + rz / bend * p
+        r = r - rz / bend * q
+        z = precondition(r)
+        rz, before = float((r * z).sum()), rz
+        p = z + (rz / before) * p
+    return x

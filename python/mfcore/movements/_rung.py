@@ -1,0 +1,273 @@
+"""The minimising-movement scheme: implicit Euler steps of the gradient flow in the space of measures."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..measures._measure import Cloud, Density, as_measure
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ..runs._difference import error_between
+from ..runs._reduced import reduced_of
+from ._atoms import AtomsEnergy
+from ._cells import CellsEnergy
+from ._field import Field, Place
+from ._start import gauss_coordinates, start_atoms, start_cells
+from ._step import movement
+from ._table import TableField
+
+if TYPE_CHECKING:
+    from ._jko import JKO
+
+
+_FACTOR = 2.5  # chosen on the models `tuning` of `python -m tests.calibration`
+_EVALUATIONS = 40  # of all features in a step: ten of Newton, with second derivatives
+_DEAREST = 0.5  # seconds for one of them
+
+
+class _Point(NamedTuple):
+    """Where the run is: assigned as a whole, so that Ctrl-C finds the old or the new one."""
+
+    energy: AtomsEnergy | CellsEnergy
+    coarse: AtomsEnergy | CellsEnergy  # of the companion
+    place: Place
+    half: Place  # of the companion, at the last even step
+    steps: int
+    iterations: int
+    unfinished: int  # minimisations that ended before the gradient vanished
+    increase: float  # the largest F^{n+1} − F^n so far
+    speed: float  # W/τ of the last step
+
+
+class JkoRung:
+    """ρ at t = n·τ, and a companion with steps 2τ and half as many atoms or cells, which tells the error."""
+
+    def __init__(self, method: JKO, model: Model | ReducedModel, threads: int) -> None:
+        self.reduced = reduced_of(model)
+        self._method, self._tau = method, method.tau
+        _check_model(self.reduced)
+        self._threads = threads
+        start = _measure(self.reduced, method.measure)
+        field = Field(self.reduced, threads)
+        if self.reduced.temperature == 0:
+            points = start_atoms(self.reduced, start, method.count).points
+            field = TableField.around(self.reduced, threads, points)
+            if not isinstance(field, TableField):
+                _check_cost(self.reduced, len(points))
+        energy, place = _begin(field, start, method.count)
+        coarse, half = _begin(field, start, _coarser(self.reduced, start, method.count))
+        self._point = _Point(energy, coarse, place, half, 0, 0, 0, -math.inf, math.inf)
+        self._status, self._message = "running", ""
+        self._error: tuple[int, float] | None = None  # that of the risk after so many steps
+
+    @property
+    def t(self) -> float:
+        """The time reached, n·τ."""
+        return self._point.steps * self._tau
+
+    @property
+    def status(self) -> str:
+        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
+        return self._status
+
+    @property
+    def message(self) -> str:
+        """What ended the run, and what to do."""
+        return self._message
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to the step nearest to time t."""
+        deadline = time.monotonic() + seconds
+        target = int(np.rint(t / self._tau))
+        self._status = "running"
+        try:
+            while self._point.steps < target:
+                if not self._step():
+                    return False
+                if time.monotonic() >= deadline and self._point.steps < target:
+                    return False
+        except KeyboardInterrupt:
+            self._status = "interrupted"
+            return False
+        return True
+
+    def measure(self) -> Cloud | Density:
+        """The density on its cells; atoms without noise, at the start from atoms, and of several labels."""
+        energy, place = self._point.energy, self._point.place
+        alone = place.z.shape[1] == 1 and math.isfinite(place.energy)
+        if isinstance(energy, CellsEnergy) and alone:
+            return Density(place.x[0].copy(), energy.masses[0])
+        weights = energy.masses.ravel() if isinstance(energy, CellsEnergy) else energy.weights
+        points = place.z.copy()
+        if points.shape[1] == 1:  # in the order of a quantile function
+            order = np.argsort(points[:, 0], kind="stable")
+            points, weights = points[order], weights[order]
+        return Cloud(points, weights)
+
+    def risk(self) -> tuple[float, float]:
+        """R, and its error: _FACTOR of what tells the companion's predictions from those of the run.
+
+        Errors are of first order in τ: the companion's are twice as large, up to what is of higher order. Its
+        predictions at odd steps are means of those before and after: a single step τ would have no error to
+        show.
+        """
+        point = self._point
+        if self._error is None or self._error[0] != point.steps:
+            other = point.half.residual
+            if point.steps % 2:
+                with np.errstate(all="ignore"):  # what is not finite is reported by the run itself
+                    after = movement(point.coarse, point.half, 2 * self._tau).place.residual
+                    other = 0.5 * (other + after)
+            reduced = self.reduced
+            power = float(reduced.weights @ reduced.targets**2)
+            self._error = point.steps, _FACTOR * error_between(point.place.residual, other, power)
+        return point.place.risk, self._error[1]
+
+    def observed(self) -> Mapping[str, float]:
+        """The free energy F, that of the discretisation."""
+        return {"free_energy": self._point.place.energy}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The variables of the scheme, its companion's, and counts."""
+        p = self._point
+        numbers = [p.steps, p.iterations, p.unfinished, p.increase, p.speed]
+        state = {"numbers": np.array(numbers), "x": p.place.x, "half": p.half.x}
+        if isinstance(p.energy, AtomsEnergy) and isinstance(p.energy.field, TableField):
+            state["box"] = p.energy.field.box
+        return state
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        steps, iterations, unfinished, increase, speed = state["numbers"].tolist()
+        energy, coarse = self._point.energy, self._point.coarse
+        if isinstance(energy, AtomsEnergy) and isinstance(coarse, AtomsEnergy):
+            field, box = energy.field, state.get("box")
+            known = isinstance(field, TableField) and box is not None and np.array_equal(field.box, box)
+            if not known and (box is not None or isinstance(field, TableField)):
+                field = TableField.on(self.reduced, self._threads, box)
+                energy, coarse = energy.by(field), coarse.by(field)
+        place, half = energy.at(state["x"].copy()), coarse.at(state["half"].copy())
+        self._point = _Point(
+            energy, coarse, place, half, int(steps), int(iterations), int(unfinished), increase, speed
+        )
+        self._status = "running"
+
+    def meta(self) -> dict[str, Any]:
+        """Steps, Newton steps, minimisations that ended early, and the largest increase of F in a step."""
+        p = self._point
+        return {
+            "steps": p.steps,
+            "iterations": p.iterations,
+            "unfinished": p.unfinished,
+            "largest_increase": p.increase,
+        }
+
+    def _step(self) -> bool:
+        """One step, and one of the companion after every other. False: the run has ended."""
+        p, tolerance = self._point, self._method.tolerance
+        if tolerance is not None and p.speed < tolerance:
+            self._status = "stationary"
+            self._message = (
+                f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}"
+            )
+            return False
+        p = self._point = _covered(p)
+        steps, half = p.steps + 1, p.half
+        with np.errstate(all="ignore"):  # what is not finite is reported
+            done = movement(p.energy, p.place, self._tau)
+            if steps % 2 == 0:
+                half = movement(p.coarse, half, 2 * self._tau).place
+        if not math.isfinite(done.place.energy):
+            self._status = "diverged"
+            self._message = f"the free energy was not finite at step {steps} (t = {steps * self._tau:g})"
+            return False
+        self._point = p._replace(
+            place=done.place,
+            half=half,
+            steps=steps,
+            iterations=p.iterations + done.iterations,
+            unfinished=p.unfinished + (not done.finished),
+            increase=max(p.increase, done.place.energy - p.place.energy),
+            speed=math.sqrt(p.energy.transport(done.place.x - p.place.x)) / self._tau,
+        )
+        return True
+
+
+def _covered(p: _Point) -> _Point:
+    """The same with features on a box that holds all atoms."""
+    if not (isinstance(p.energy, AtomsEnergy) and isinstance(p.coarse, AtomsEnergy)):
+        return p
+    field = p.energy.field
+    if not isinstance(field, TableField):
+        return p
+    other = field.covering(np.concatenate([p.place.z, p.half.z]))
+    if other is field:
+        return p
+    energy, coarse = p.energy.by(other), p.coarse.by(other)
+    return p._replace(energy=energy, coarse=coarse, place=energy.at(p.place.x), half=coarse.at(p.half.x))
+
+
+def _check_model(reduced: ReducedModel) -> None:
+    moving = [name for name, rate in zip(reduced.coordinates, reduced.rates, strict=True) if rate > 0]
+    if not moving:
+        raise ValueError(f"rates must be > 0 for some coordinate, got {list(reduced.rates)}")
+    if reduced.temperature > 0 and len(moving) > 1:
+        raise ValueError(
+            f"temperature must be 0 for mf.JKO where several coordinates move ({', '.join(moving)}), got "
+            f"{reduced.temperature:g}; mf.PDE, in two coordinates, and mf.Atoms go with noise there"
+        )
+    rows = zip(reduced.coordinates, reduced.volume, reduced.nonnegative, strict=True)
+    for name, e, radius in rows if reduced.temperature > 0 else ():
+        if e < 0 or (e > 0 and not radius):
+            raise ValueError(f"volume must be > 0 for coordinates >= 0, else 0, got {e:g} for {name}")
+    reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
+
+
+def _coarser(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> int:
+    """Half the atoms or cells; where they are products of Gauss nodes, half the nodes of each coordinate."""
+    halvings = gauss_coordinates(reduced) if start is None and reduced.temperature == 0 else 0
+    return int(max(1, count // 2 ** max(halvings, 1)))
+
+
+def _check_cost(reduced: ReducedModel, atoms: int) -> None:
+    """Refuse what would take minutes for a step: its features are evaluated some forty times."""
+    compiled = reduced._compiled
+    if compiled is None:
+        return
+    seconds = 1e-9 * compiled.nanoseconds * atoms
+    if seconds > _DEAREST:
+        raise ValueError(
+            f"mf.JKO would take about {_EVALUATIONS * seconds:.0f} s per step on one core for {atoms} atoms "
+            f"and the {len(reduced.weights)} nodes of these features. Give it fewer nodes, as in "
+            f"mf.solve(model.reduce(nodes=12), …), whose node_error tells what that costs, or a smaller count"
+        )
+
+
+def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | Density | None:
+    """What the user gave, checked against the coordinates."""
+    if start is None:
+        return None
+    points, _ = as_measure(start, "start", len(reduced.coordinates))
+    lowest = [e[0] for e in start.edges] if isinstance(start, Density) else points.min(axis=0)
+    for name, low, bounded in zip(reduced.coordinates, lowest, reduced.nonnegative, strict=True):
+        if bounded and low < 0:
+            raise ValueError(f"start must have {name} >= 0, got {low:g}")
+    return start
+
+
+def _begin(
+    field: Field, start: Cloud | Density | None, count: int
+) -> tuple[AtomsEnergy | CellsEnergy, Place]:
+    reduced = field.reduced
+    if reduced.temperature > 0:
+        labels, masses, edges = start_cells(reduced, start, count)
+        cells = CellsEnergy(field, labels, masses)
+        return cells, cells.at(edges)
+    cloud = start_atoms(reduced, start, count)
+    atoms = AtomsEnergy(field, cloud.points, cloud.weights)
+    return atoms, atoms.at(np.ascontiguousarray(cloud.points[:, field.moving]))

@@ -1,0 +1,13 @@
+"""Networks in motion: finitely many neurons under SGD, gradient descent, gradient flow, or each on its own.
+
+- `_methods`: `mf.SGD`, `mf.GD`, `mf.Particles`; `_independent`: `mf.Nonlinear`
+- `_sgd`, `_flow`, `_nonlinear`: their rungs, which call the core
+
+May use runs, measures, expectations, and atoms (which drive independent neurons). Another dynamics of
+neurons is a method and a rung here, and kernels in `cpp/src/sgd` or `cpp/src/flow`.
+"""
+
+from ._independent import Nonlinear
+from ._methods import GD, SGD, Particles
+
+__all__ = ["GD", "SGD", "Nonlinear", "Particles"]

@@ -1,0 +1,130 @@
+"""Population dynamics of finitely many neurons: gradient descent, gradient flow, Langevin.
+
+Beside the N neurons that make the field there may be followers, neurons without mass that move in it: then it
+is they who are looked at, and the N are the auxiliary network of `mf.Nonlinear`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray
+from .._base.rng import derive
+from ..data import Dataset
+from ..expectations._nodes import Nodes
+from ..expectations._rules import Exact, Expectation
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ..runs._ends import message_of
+from ._sgd import check_memory, start_of
+
+if TYPE_CHECKING:
+    from ..runs._stiff import ImplicitFlow
+
+    Integrator = _core.Flow | ImplicitFlow
+
+_COPIES = 9  # of the neurons, at least: stages of a step, and the state between steps
+_HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
+DRIVER = 2**63  # number of the seed that drivers of nonlinear dynamics start from
+
+
+class FlowRung:
+    """N neurons moved by a scheme of the core, or an implicit solver."""
+
+    reduced: ReducedModel | None = None
+
+    def __init__(
+        self,
+        model: Model,
+        neurons: int,
+        expectation: Expectation | None,
+        seed: int,
+        threads: int,
+        begin: Callable[[_core.System, FloatArray], Integrator],
+        tolerance: float | None,
+        followers: int = 0,
+    ) -> None:
+        check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
+        start = population(model, neurons, followers, seed)
+        self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
+        self._flow = begin(system_of(model, neurons, expectation, threads, followers), start)
+        self._end = "reached"
+
+    @property
+    def t(self) -> float:
+        """The time reached."""
+        return self._flow.t
+
+    @property
+    def status(self) -> str:
+        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
+        return {"reached": "running", "out of time": "running", "stuck": "diverged"}.get(self._end, self._end)
+
+    @property
+    def message(self) -> str:
+        """What ended the run, and what to do."""
+        return message_of(self._end, self._flow, self._tolerance)
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to time t; with fixed steps, to the step nearest to it."""
+        self._end = self._flow.run(t, seconds)
+        return self._end == "reached"
+
+    def measure(self) -> FloatArray:
+        """Neurons, shape (N, D): the followers, if there are any."""
+        rows = self._flow.theta().reshape(self._shape)
+        return rows if self._shown == len(rows) else rows[: self._shown].copy()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The integrator's numbers and vectors."""
+        numbers, vectors = self._flow.save()
+        return {"numbers": numbers, "vectors": vectors}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        self._flow.restore(state["numbers"].tolist(), state["vectors"])
+
+    def meta(self) -> dict[str, Any]:
+        """Steps done and refused, and evaluations of ∇Ψ."""
+        flow = self._flow
+        return {"steps": flow.steps, "rejected": flow.rejected, "evaluations": flow.evaluations}
+
+
+def population(model: Model, neurons: int, followers: int, seed: int) -> FloatArray:
+    """Initial rows: of the followers, whom every rung has with this seed, then of the others."""
+    if not followers:
+        return start_of(model, neurons, seed)
+    first, others = start_of(model, followers, seed), start_of(model, neurons, derive(seed, DRIVER))
+    return np.concatenate([first, others])
+
+
+def system_of(
+    model: Model, neurons: int, expectation: Expectation | None, threads: int, followers: int = 0
+) -> _core.System:
+    """The velocity −rates·∇Ψ_λ of followers and N neurons in the field of the N."""
+    rows = followers + neurons
+    masses = np.concatenate([np.zeros(followers), np.full(neurons, 1 / neurons)])
+    evaluator = (expectation or Exact()).evaluator(model, threads)
+    network, rates = model.network._core, rates_of(model.rates)
+    if isinstance(evaluator, Nodes):
+        sampler, seed, count = evaluator.sampler, evaluator.seed, evaluator.count
+        stored = isinstance(model.data, Dataset) and sampler is model.data._node_sampler
+        if not stored and 8 * count * (sampler.dimension + 1) <= _HELD_BYTES:
+            sampler, seed = _core.finite_law(*sampler.draw(seed, 0, count)), 0
+        return _core.System.nodes(network, rows, model.ridge, rates, sampler, seed, count, threads, masses)
+
+    def gradient(theta: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):  # what is not finite is reported as divergence
+            return evaluator.grad_psi(theta, theta[followers:], masses[followers:])
+
+    return _core.System.calling(network, rows, int(model.d), model.ridge, rates, gradient, threads)
+
+
+def rates_of(rates: Mapping[str, float] | None) -> tuple[float, float, float]:
+    """Speeds of a, b and w, 1 where left out."""
+    full = {"a": 1.0, "b": 1.0, "w": 1.0, **(rates or {})}
+    return full["a"], full["b"], full["w"]

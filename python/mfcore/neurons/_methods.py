@@ -1,0 +1,239 @@
+"""The rungs of the ladder as frozen descriptions: what moves, and how it is integrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
+from .._base.registry import configurable
+from ..expectations._rules import Expectation
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ..runs._reduced import model_of
+from ..runs._stiff import KINDS, ImplicitFlow
+from ._flow import FlowRung
+from ._sgd import SgdRung
+
+Schedule = Callable[[FloatArray], FloatArray]
+
+
+@configurable
+@dataclass(frozen=True)
+class SGD:
+    """One-pass stochastic gradient descent of N neurons on fresh samples.
+
+    θ_i ← θ_i + h_k[(y_k − f_N(x_k))∇σ*(x_k; θ_i) − λθ_i] + √(2h_k/β) g, one step per `batch` samples, with
+    the model's ridge λ, temperature 1/β and rates; t = Σ h_k. Finite datasets are passed through in random
+    order, again and again. Steps are done in blocks, equal to the sequential algorithm up to rounding;
+    Langevin noise is exact in law.
+
+    Args:
+        neurons: N.
+        step: h.
+        batch: Samples per step; their gradients are averaged. A step holds 16·N·batch bytes of activations.
+        schedule: ξ, a vectorised function of k·h giving h_k = h·ξ(k·h).
+        replicas: Independent networks, run in parallel. Replica 0 is the run without replicas.
+        precision: ``"float64"`` or ``"float32"``.
+        coupled: Draw Langevin noise number by number, as `mf.GD` and `mf.Particles` do, so that paths with
+            the same `rng` and step share their increments. Slower: the noise of blocks is equal in law only.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.SGD(neurons=800, step=1e-5).batch
+        1
+    """
+
+    neurons: int
+    step: float
+    batch: int = 1
+    schedule: Schedule | None = None
+    replicas: int = 1
+    precision: str = "float64"
+    coupled: bool = False
+
+    def __post_init__(self) -> None:
+        check.boolean(self.coupled, "coupled")
+        for name in ("neurons", "batch", "replicas"):
+            object.__setattr__(self, name, check.count(getattr(self, name), name))
+        object.__setattr__(self, "step", check.number(self.step, "step", above=0))
+        check.choice(self.precision, "precision", ("float64", "float32"))
+        if self.schedule is not None and not callable(self.schedule):
+            raise TypeError(f"schedule must be a function of k·step, got {check.shown(self.schedule)}")
+
+    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> SgdRung:
+        """A run of this method at t = 0."""
+        return SgdRung(self, model_of(model), seed, threads)
+
+
+@configurable
+@dataclass(frozen=True)
+class GD:
+    """Gradient descent of N neurons on the population risk.
+
+    θ_i ← θ_i − h·rate·∇Ψ_λ(θ_i; ρ_N) + √(2h·rate/β) g on the clock t = k·h, the expectation over the data
+    taken in full at every step.
+
+    Args:
+        neurons: N.
+        step: h.
+        expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, a fixed set of samples.
+        tolerance: Stop when the root mean square of ∇Ψ_λ over the trained entries is below it.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=10, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Radial(0.5),
+        ... )
+        >>> run = mf.solve(model, mf.GD(neurons=50, step=0.1), horizon=1.0, save_at=[0.0, 1.0], rng=0)
+        >>> bool(run.risk[1] < run.risk[0]), run.meta["steps"]
+        (True, 10)
+    """
+
+    neurons: int
+    step: float
+    _: KW_ONLY
+    expectation: Expectation | None = None
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", check.number(self.step, "step", above=0))
+        _check_population(self)
+
+    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+        """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
+        return _fixed(self, "euler", self.step, model_of(model), seed, threads, followers)
+
+
+@configurable
+@dataclass(frozen=True)
+class Particles:
+    """The gradient flow of N neurons, θ̇_i = −rate·∇Ψ_λ(θ_i; ρ_N), or Langevin dynamics at temperature > 0.
+
+    ``"dopri5"`` chooses its steps by `rtol` and `atol`; states at save points come from its continuous
+    extension, so that saving changes no bit of the rest. ``"euler"`` (order 1), ``"heun"`` (2) and ``"rk4"``
+    (4) take fixed steps. ``"lsoda"``, ``"bdf"`` and ``"radau"`` are SciPy's solvers for stiff problems, such
+    as rates that differ by orders of magnitude; they hold an (N·D)² matrix.
+
+    At temperature > 0, ``"euler"`` (Euler–Maruyama, weak order 1) or ``"heun"`` (weak order 2: the noise is
+    additive; 1 on the sphere). The increments are those of `mf.GD`, and of `mf.SGD` with ``coupled=True``,
+    with the same `rng` and step.
+
+    Args:
+        neurons: N.
+        method: The scheme.
+        rtol: Relative error per step of schemes that choose their steps.
+        atol: Absolute error per step.
+        step: Step size h of schemes with fixed steps; the clock is t = k·h.
+        expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, a fixed set of samples.
+        tolerance: Stop when the root mean square of ∇Ψ_λ over the trained entries is below it.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=10, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Radial(0.5),
+        ... )
+        >>> run = mf.solve(model, mf.Particles(neurons=50), horizon=1.0, save_at=[0.0, 1.0], rng=0)
+        >>> bool(run.risk[1] < run.risk[0])
+        True
+        >>> noisy = model.replace(temperature=1e-3, ridge=0.1)
+        >>> mf.solve(noisy, mf.Particles(50, method="heun", step=0.1), horizon=1.0, rng=0).status
+        'completed'
+    """
+
+    neurons: int
+    _: KW_ONLY
+    method: str = "dopri5"
+    rtol: float = 1e-6
+    atol: float = 1e-9
+    step: float | None = None
+    expectation: Expectation | None = None
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        check.choice(self.method, "method", ("dopri5", *_FIXED, *KINDS))
+        for name in ("rtol", "atol"):
+            object.__setattr__(self, name, check.number(getattr(self, name), name, above=0))
+        if self.method in _FIXED:
+            if self.step is None:
+                raise ValueError(f"step must be given with method={self.method!r}")
+            object.__setattr__(self, "step", check.number(self.step, "step", above=0))
+        elif self.step is not None:
+            raise ValueError(
+                f"step must be left out with method={self.method!r}, which chooses its own, got {self.step!r}"
+            )
+        _check_population(self)
+
+    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+        """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
+        full = model_of(model)
+        if self.step is not None:
+            return _fixed(self, self.method, self.step, full, seed, threads, followers)
+        _check_noise(self, self.method, full)
+        stop = self.tolerance or 0.0
+        unit = slice(full.network.row(0), None) if full.network.sphere else None
+
+        def begin(system: _core.System, start: FloatArray) -> _core.Flow | ImplicitFlow:
+            if self.method in KINDS:
+                return ImplicitFlow(
+                    system, start, self.method, rtol=self.rtol, atol=self.atol, tolerance=stop, unit=unit
+                )
+            return _core.Flow.dopri5(system, start, rtol=self.rtol, atol=self.atol, tolerance=stop)
+
+        return FlowRung(full, self.neurons, self.expectation, seed, threads, begin, self.tolerance, followers)
+
+
+_FIXED = ("euler", "heun", "rk4")
+
+
+def _fixed(
+    method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int, followers: int
+) -> FlowRung:
+    _check_noise(method, scheme, model)
+
+    def begin(system: _core.System, start: FloatArray) -> _core.Flow:
+        return _core.Flow.fixed(
+            system,
+            start,
+            scheme,
+            step,
+            temperature=model.temperature,
+            seed=seed,
+            tolerance=method.tolerance or 0.0,
+            threads=threads,
+        )
+
+    return FlowRung(
+        model, method.neurons, method.expectation, seed, threads, begin, method.tolerance, followers
+    )
+
+
+def _check_population(method: GD | Particles) -> None:
+    object.__setattr__(method, "neurons", check.count(method.neurons, "neurons"))
+    if method.expectation is not None:
+        what = "mf.Exact() or mf.MonteCarlo(samples, rng)"
+        check.instance(method.expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
+    if method.tolerance is not None:
+        object.__setattr__(method, "tolerance", check.number(method.tolerance, "tolerance", above=0))
+
+
+def _check_noise(method: GD | Particles, scheme: str, model: Model) -> None:
+    """Refuse what noise makes meaningless."""
+    if model.temperature == 0:
+        return
+    if scheme not in ("euler", "heun"):
+        raise ValueError(
+            f"method must be 'euler' or 'heun', with a step, at temperature = {model.temperature:g}, "
+            f"got {scheme!r}"
+        )
+    if method.tolerance is not None:
+        raise ValueError(
+            f"tolerance must be left out at temperature = {model.temperature:g}, where nothing comes to "
+            f"rest, got {method.tolerance:g}"
+        )

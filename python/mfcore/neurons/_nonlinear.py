@@ -1,0 +1,243 @@
+"""Independent neurons in the field of the limit: the McKean–Vlasov dynamics itself (eqs. (6.14), (5.7)).
+
+Neurons see the law ρ_t through the residuals c_q(t) = p_q(f_q(t) − y_q) of another rung, the driver, alone:
+in reduced coordinates ż = −rate·(Σ_q c_q(t) ∇Φ_q(z) + λz), to which w answers with ẇ = ṙ·w/r in the part
+with norm r. Without noise directions are frozen, so that the k coordinates of each neuron are integrated, and
+lifted when looked at. With noise the neurons are, in full dimension.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray
+from ..atoms._field import features_at, gradients_at
+from ..measures._measure import Density, as_measure
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ..reductions._project import Coordinates
+from ..runs._ends import message_of
+from ..runs._rung import LimitRung
+from ._sgd import start_of
+
+_MARKS = 8  # more than the times at which one attempt of a step looks at the field
+_BITS = 44  # of a time that is looked at: sums of steps that differ by rounding are the same time
+_ENTRIES = 1 << 22  # of gradients of features held at a time
+
+
+class _Mark(NamedTuple):
+    """A time at which the driver was looked at."""
+
+    t: float
+    residual: FloatArray
+    state: dict[str, np.ndarray]
+
+
+class _Late(Exception):
+    """The driver did not get to the time asked for: it ended, or there was no time left."""
+
+
+class Field:
+    """c_q(t) of a driver, forwards in time and a few looks back: a step that is refused is tried again."""
+
+    def __init__(self, driver: LimitRung, threads: int) -> None:
+        self.driver, self.deadline, self._threads = driver, math.inf, threads
+        self._reduced = driver.reduced
+        self._marks: list[_Mark] = []
+        self._at = 0.0  # where the driver is
+        self._edges: tuple[FloatArray, ...] = ()
+        self._table = np.empty((0, 0))
+
+    def __call__(self, t: float) -> FloatArray:
+        """The residuals at time t."""
+        for mark in reversed(self._marks):
+            if mark.t == t:
+                residual: FloatArray = mark.residual
+                return residual
+        if t < self._at:
+            while self._marks[-1].t > t:
+                self._marks.pop()
+            self._at = self._marks[-1].t
+            self.driver.restore(self._marks[-1].state)
+        if not self.driver.advance(t, max(self.deadline - time.monotonic(), 0.0)):
+            self._stopped()
+        self._at = t
+        return self._look(t)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The driver at a time that no later look comes before."""
+        t, state = (self._marks[0].t, self._marks[0].state) if self._marks else (0.0, self.driver.state())
+        return {"looked": np.array(t), **state}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        self._marks.clear()
+        self._at = float(state["looked"])
+        self.driver.restore({name: values for name, values in state.items() if name != "looked"})
+        self._look(self._at)
+
+    def _look(self, t: float) -> FloatArray:
+        residual = np.asarray(self._reduced._residual(self._outputs()))
+        self._marks = [*self._marks[1 - _MARKS :], _Mark(t, residual, self.driver.state())]
+        return residual
+
+    def _outputs(self) -> FloatArray:
+        """f_q = ∫Φ_q dρ. The features on a grid are kept as long as the grid is."""
+        measure = self.driver.measure()
+        if not isinstance(measure, Density):
+            points, weights = as_measure(measure, "measure", len(self._reduced.coordinates))
+            return np.asarray(weights @ features_at(self._reduced, points, self._threads))
+        same = len(self._edges) == len(measure.edges)
+        if not same or not all(map(np.array_equal, self._edges, measure.edges)):
+            self._edges = measure.edges
+            self._table = features_at(self._reduced, measure.as_cloud().points, self._threads)
+        return np.asarray(measure.mass.ravel() @ self._table)
+
+    def _stopped(self) -> None:
+        """A driver at rest makes the same field from now on; any other that stops, stops the neurons."""
+        if self.driver.status == "stationary":
+            return
+        self._at = self.driver.t
+        if self.driver.status == "interrupted":
+            raise KeyboardInterrupt
+        raise _Late
+
+
+class NonlinearRung:
+    """N neurons in the field of a rung of the limit."""
+
+    reduced: ReducedModel | None = None
+
+    def __init__(
+        self,
+        model: Model,
+        neurons: int,
+        driver: LimitRung,
+        seed: int,
+        threads: int,
+        begin: Callable[[_core.System, FloatArray], _core.Flow],
+        step: float | None,
+    ) -> None:
+        self._features, self._field, self._step = driver.reduced, Field(driver, threads), step
+        self._threads, self._end = threads, "reached"
+        self._start = start_of(model, neurons, seed)
+        self._coordinates = Coordinates(model.network, model.data, driver.reduced.coordinates)
+        self._noisy = model.temperature > 0
+        z = self._coordinates.of(self._start)
+        self._walls = np.array(driver.reduced.nonnegative)
+        self._frozen = (z == 0) & self._walls  # a part that is 0 has no direction to move in
+        rows, speed, walls = z, np.array(driver.reduced.rates), np.array(driver.reduced.nonnegative)
+        if self._noisy:
+            rows, speed = self._start, _speeds(model)
+            walls = np.zeros(len(speed), dtype=bool)
+        self._shape = rows.shape
+        # The clock is the last entry: it moves by itself, and no error or noise goes by it.
+        system = _core.System.function(
+            np.append(np.tile(speed, neurons), 0.0), self._velocity, np.append(np.tile(walls, neurons), False)
+        )
+        self._flow = begin(system, np.append(rows, 0.0))
+
+    @property
+    def t(self) -> float:
+        """The time reached."""
+        return self._flow.t
+
+    @property
+    def status(self) -> str:
+        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
+        return {"reached": "running", "out of time": "running", "stuck": "diverged"}.get(self._end, self._end)
+
+    @property
+    def message(self) -> str:
+        """What ended the run or its driver."""
+        driver = self._field.driver
+        if driver.status not in ("running", "interrupted"):
+            return f"the driver ended at t = {driver.t:g}: {driver.message}"
+        return message_of(self._end, self._flow, remedy="Try fixed steps, step=…")
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to time t; with fixed steps, to the step nearest to it."""
+        driver = self._field.driver
+        self._field.deadline = time.monotonic() + seconds
+        try:
+            self._end = self._flow.run(t, seconds)
+        except _Late:
+            self._end = "out of time" if driver.status == "running" else driver.status
+        if self._end == "reached" and driver.status == "stationary" and driver.t <= self._flow.t:
+            self._end = "stationary"
+        return self._end == "reached"
+
+    def measure(self) -> FloatArray:
+        """Neurons, shape (N, D)."""
+        rows = self._flow.theta()[:-1].reshape(self._shape)
+        return rows if self._noisy else self._coordinates.lift(self._start, rows)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The integrator's numbers and vectors, and the state of the driver."""
+        numbers, vectors = self._flow.save()
+        driver = {f"driver/{name}": values for name, values in self._field.state().items()}
+        return {"numbers": numbers, "vectors": vectors, **driver}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go back to a saved state."""
+        self._flow.restore(state["numbers"].tolist(), state["vectors"])
+        self._field.restore({name[7:]: a for name, a in state.items() if name.startswith("driver/")})
+
+    def meta(self) -> dict[str, Any]:
+        """Steps done and refused, evaluations of the velocity, and what the driver has to say."""
+        flow = self._flow
+        return {
+            "steps": flow.steps,
+            "rejected": flow.rejected,
+            "evaluations": flow.evaluations,
+            "driver": self._field.driver.meta(),
+        }
+
+    def _velocity(self, y: FloatArray) -> FloatArray:
+        """Of the rows and the clock."""
+        rows = y[:-1].reshape(self._shape)
+        residual = self._field(self._rounded(y[-1]))
+        with np.errstate(all="ignore"):  # what is not finite is reported as divergence
+            if self._noisy:
+                velocity = self._descent(self._coordinates.of(rows), residual)
+                velocity = self._coordinates.lift(rows, velocity)
+            else:
+                velocity = self._descent(rows, residual)
+                velocity[self._frozen] = 0.0
+                waiting = self._walls & (rows == 0)  # radii, until they are pushed away from their end
+                velocity[waiting] = np.maximum(velocity[waiting], 0.0)
+        return np.append(velocity, 1.0)
+
+    def _descent(self, z: FloatArray, residual: FloatArray) -> FloatArray:
+        """−rate·(Σ_q c_q ∇Φ_q(z) + λz); behind a wall r = 0, that at the wall."""
+        reduced = self._features
+        z = np.where(self._walls, np.maximum(z, 0.0), z)
+        gradient = np.empty_like(z)
+        block = max(1, _ENTRIES // (len(residual) * z.shape[1]))
+        for first in range(0, len(z), block):
+            rows = slice(first, first + block)
+            gradient[rows] = np.matmul(residual, gradients_at(reduced, z[rows], self._threads))
+        gradient += reduced.ridge * np.array(reduced.decays) * z
+        return -np.array(reduced.rates) * gradient
+
+    def _rounded(self, t: float) -> float:
+        """The time meant by a sum of steps."""
+        if self._step is not None:
+            return 0.5 * self._step * round(2 * t / self._step)
+        mantissa, exponent = math.frexp(t)
+        return math.ldexp(round(math.ldexp(mantissa, _BITS)), exponent - _BITS)
+
+
+def _speeds(model: Model) -> FloatArray:
+    """Speed of every entry of a row."""
+    network, rates = model.network, model.rates or {}
+    speeds = np.zeros(network.row(int(model.d)))
+    for block, columns in network.blocks(int(model.d)).items():
+        speeds[columns] = rates.get(block, 1.0) if block in network.trained else 0.0
+    return speeds

@@ -1,0 +1,194 @@
+"""Finite networks trained by stochastic gradient descent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray, memory, shown
+from .._base.limits import unlimited
+from .._base.rng import Seed, derive
+from ..init import Points
+from ..model import Model
+from ..reductions._model import ReducedModel
+
+if TYPE_CHECKING:
+    from ._methods import SGD
+
+_CHUNK = 1 << 16  # steps whose sizes are summed together when times are turned into steps
+
+_COPIES = 3  # of the neurons of a replica: their start, their place, and one to look at
+_REPLICA = 6000  # bytes of a replica beside its neurons
+
+
+class SgdRung:
+    """Replicas of one-pass SGD, all on the same clock."""
+
+    reduced: ReducedModel | None = None
+
+    def __init__(self, method: SGD, model: Model, seed: int, threads: int) -> None:
+        self._method, self._model, self._threads = method, model, threads
+        check_memory(_COPIES * method.neurons, model, "neurons", method.neurons)
+        check_memory(_COPIES * method.neurons * method.replicas, model, "replicas", method.replicas)
+        memory(float(_REPLICA) * method.replicas, "replicas", method.replicas)
+        memory(16.0 * method.neurons * method.batch, "batch", method.batch)
+        self._seeds = [seed] + [derive(seed, k) for k in range(1, method.replicas)]
+        self._clock = _Clock(method.step, method.schedule)
+        starts = [start_of(model, method.neurons, s) for s in self._seeds]
+        self._runs = self._start(starts, [0] * len(starts))
+        self._end = "reached"
+
+    def _start(self, starts: list[FloatArray], firsts: list[int]) -> list[_core.Sgd]:
+        method, model = self._method, self._model
+        rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(model.rates or {})}
+        return [
+            _core.Sgd(
+                model.network._core,
+                rows,
+                first,
+                model.data._run_sampler(),
+                seed,
+                method.step if method.schedule is None else self._clock.sizes,
+                batch=method.batch,
+                ridge=model.ridge,
+                temperature=model.temperature,
+                rates=(rates["a"], rates["b"], rates["w"]),
+                block=1 if method.coupled and model.temperature > 0 else 0,
+                single_precision=method.precision == "float32",
+            )
+            for rows, first, seed in zip(starts, firsts, self._seeds, strict=True)
+        ]
+
+    @property
+    def t(self) -> float:
+        """Σ h over the steps done."""
+        return self._clock.time(min(run.step for run in self._runs))
+
+    @property
+    def status(self) -> str:
+        """``"running"``, ``"interrupted"``, or ``"diverged"`` as soon as one replica has."""
+        return "running" if self._end in ("reached", "out of time") else self._end
+
+    @property
+    def message(self) -> str:
+        """The step at which the first replica diverged, and what to do."""
+        step, which = min((r.diverged_at, k) for k, r in enumerate(self._runs) if r.diverged_at >= 0)
+        of = f" of replica {which}" if len(self._runs) > 1 else ""
+        return (
+            f"the prediction{of} was no longer finite at step {step} (t = {self._clock.time(step):g}); "
+            f"the state returned{of} is that of step {self._runs[which].step}. "
+            f"Try a smaller step than {self._method.step:g}"
+        )
+
+    def advance(self, t: float, seconds: float) -> bool:
+        """Go to the step nearest to time t."""
+        try:
+            self._end = _core.run_sgd(self._runs, self._clock.step(t), self._threads, seconds)
+        except KeyboardInterrupt:  # in a Python function, while replicas were at different steps
+            with unlimited():
+                _core.run_sgd(self._runs, max(run.step for run in self._runs), self._threads)
+            self._end = "interrupted"
+        return self._end == "reached"
+
+    def measure(self) -> FloatArray:
+        """Neurons, (N, D) or (replicas, N, D)."""
+        rows = [run.theta() for run in self._runs]
+        return rows[0] if len(rows) == 1 else np.stack(rows)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Neurons at the start of the current block, and the steps."""
+        return {
+            "anchor": np.array([run.anchor for run in self._runs]),
+            "step": np.array([run.step for run in self._runs]),
+            "neurons": np.stack([run.anchor_theta() for run in self._runs]),
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Start again from the block, and go to the step."""
+        self._runs = self._start(list(state["neurons"]), state["anchor"].tolist())
+        _core.run_sgd(self._runs, int(state["step"].max()), self._threads)
+
+    def meta(self) -> dict[str, Any]:
+        """Steps done and the length of the blocks they were done in (1: the plain sequential algorithm)."""
+        return {
+            "steps": min(run.step for run in self._runs),
+            "block_steps": self._runs[0].block_steps,
+            "seeds": self._seeds,
+        }
+
+
+class _Clock:
+    """t = Σ h_k with h_k = h ξ(k h): steps to times and back."""
+
+    def __init__(self, step: float, schedule: Any) -> None:
+        self._h, self._schedule = step, schedule
+        self._times = np.zeros(1)  # t at multiples of _CHUNK steps
+
+    def sizes(self, first: int, count: int) -> FloatArray:
+        """h_k for k = first … first + count − 1."""
+        if self._schedule is None:
+            return np.full(count, self._h)
+        k = np.arange(first, first + count, dtype=np.float64)
+        values = self._schedule(k * self._h)
+        try:
+            factors = np.broadcast_to(np.asarray(values, dtype=np.float64), (count,))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"schedule must return one number for each of the {count} it is given, got {shown(values)}"
+            ) from None
+        if not (np.isfinite(factors).all() and (factors > 0).all()):
+            at = int(np.argmin(np.isfinite(factors) & (factors > 0)))
+            raise ValueError(
+                f"schedule must be finite and > 0, got {factors[at]:g} at k·step = {k[at] * self._h:g}"
+            )
+        return self._h * factors
+
+    def time(self, step: int) -> float:
+        """Time after `step` steps."""
+        if self._schedule is None:
+            return step * self._h
+        self._extend(lambda: len(self._times) * _CHUNK > step)
+        chunk, rest = divmod(step, _CHUNK)
+        return float(self._times[chunk] + self.sizes(chunk * _CHUNK, rest).sum())
+
+    def step(self, t: float) -> int:
+        """The number of steps whose time is nearest to t."""
+        if self._schedule is None:
+            return round(t / self._h)
+        self._extend(lambda: self._times[-1] > t)
+        chunk = int(np.searchsorted(self._times, t, side="right")) - 1
+        times = self._times[chunk] + np.concatenate([[0.0], np.cumsum(self.sizes(chunk * _CHUNK, _CHUNK))])
+        return chunk * _CHUNK + int(np.abs(times - t).argmin())
+
+    def _extend(self, enough: Any) -> None:
+        started = time.monotonic()
+        while not enough():
+            first = (len(self._times) - 1) * _CHUNK
+            self._times = np.append(self._times, self._times[-1] + self.sizes(first, _CHUNK).sum())
+            if time.monotonic() - started > 10:
+                raise ValueError(
+                    f"schedule must let the clock reach the horizon, got t = {self._times[-1]:g} "
+                    f"after {first} steps"
+                )
+
+
+def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
+    """Refuse a `value` that needs more rows of neurons than fit in memory."""
+    memory(8.0 * rows * (model.row or 1), name, value)
+
+
+def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
+    """The initial neurons: the same for every method started with the same seed."""
+    if model.row is None:
+        raise ValueError(f"data must have finite d for neurons, got {model.data!r}; only reduced rungs run")
+    if model.init is None:
+        raise ValueError("init must be an initial law for a run to start from, got None")
+    if isinstance(model.init, Points) and len(model.init.theta) != neurons:
+        given = len(model.init.theta)
+        raise ValueError(f"neurons must be {given}, the number of given points, got {neurons}")
+    check_memory(2 * neurons, model, "neurons", neurons)
+    return model.init.sample(model.network, int(model.d), neurons, Seed(seed))

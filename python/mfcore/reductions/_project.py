@@ -1,0 +1,131 @@
+"""Neurons and the coordinates of a reduction: what symmetric problems look at, and back (eq. (5.7))."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from .._base.check import FloatArray
+from ..data import AnisotropicGaussians, DataLaw, IsotropicGaussians, Linear, MultiIndex
+from ..network import Network
+
+Projection = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Split:
+    """w as its part along some axes (the first ones, or orthonormal rows) and the rest.
+
+    The part along the axes is seen through its coordinates or, with `radial`, through its norm; the rest
+    through its norm.
+    """
+
+    axes: int | FloatArray
+    radial: bool
+    inside: tuple[str, ...]
+    outside: str
+
+    def parts(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Coordinates along the axes, and what is left of w."""
+        if isinstance(self.axes, int | np.integer):
+            return w[..., : self.axes], w[..., self.axes :]
+        along = w @ self.axes.T
+        return along, w - along @ self.axes
+
+    def joined(self, along: FloatArray, rest: FloatArray) -> FloatArray:
+        """The inverse of `parts`."""
+        if isinstance(self.axes, int | np.integer):
+            return np.concatenate([along, rest], axis=-1)
+        return along @ self.axes + rest
+
+
+def split_of(law: DataLaw) -> Split | None:
+    """What the symmetry of the law leaves of w; None if it is not known to have one."""
+    if isinstance(law, IsotropicGaussians):
+        return Split(0, False, (), "r")
+    if isinstance(law, AnisotropicGaussians):
+        axes = int(law.s0 or 0) if law.basis is None else law.basis.T
+        return Split(axes, True, ("r1",), "r2")
+    if isinstance(law, MultiIndex):
+        return Split(law.directions, False, tuple(f"s{j + 1}" for j in range(law.P)), "r")
+    if isinstance(law, Linear):
+        size = np.linalg.norm(law.w)
+        return Split((law.w / size)[None] if size > 0 else 1, False, ("s1",), "r")
+    return None
+
+
+def projections(law: DataLaw) -> dict[str, Projection]:
+    """Name of a reduced coordinate to a function of weights w, shape (…, d); |w| itself is left out."""
+    split = None if isinstance(law, IsotropicGaussians) else split_of(law)
+    if split is None:
+        return {}
+    names = (*split.inside, split.outside)
+    return {name: partial(_coordinate, split=split, at=j) for j, name in enumerate(names)}
+
+
+class Coordinates:
+    """Neurons in reduced coordinates [a, b, s… or r1, r], and back along the directions of given neurons.
+
+    Args:
+        network: The network whose rows are [a, b, w…].
+        law: The data law.
+        names: Coordinates of a reduction of the two.
+    """
+
+    def __init__(self, network: Network, law: DataLaw, names: Sequence[str]) -> None:
+        self._outer = network.row(0)
+        own = tuple(names[self._outer :])
+        split = split_of(law)
+        if split is None or own[:1] == ("w1",):  # a reduction to θ itself
+            split = Split(len(own), False, own, "")
+        self._split = split
+        possible = (*split.inside, split.outside)
+        present = [*range(self._outer), *(self._outer + j for j, c in enumerate(possible) if c in own)]
+        self._present = present  # parts of dimension 0 have no coordinate
+        self._columns = self._outer + len(possible)
+
+    def of(self, theta: FloatArray) -> FloatArray:
+        """Reduced coordinates of neurons, (N, D) to (N, k)."""
+        outer = self._outer
+        z = np.empty((len(theta), self._columns))
+        z[:, :outer] = theta[:, :outer]
+        z[:, outer:] = _coordinates(self._split, theta[:, outer:])
+        return np.ascontiguousarray(z[:, self._present])
+
+    def lift(self, theta: FloatArray, values: FloatArray) -> FloatArray:
+        """Rows in the directions of `theta` with reduced coordinates `values`, (N, k) to (N, D).
+
+        It is linear in them, and so lifts velocities as well: w moves by ṡ along the axes and by ṙ·w/r in the
+        part with norm r. Where r = 0 there is no direction: the part stays 0.
+        """
+        outer, split = self._outer, self._split
+        full = np.zeros((len(theta), self._columns))
+        full[:, self._present] = values
+        along, rest = split.parts(theta[:, outer:])
+        inside = full[:, outer:-1]
+        if split.radial:
+            inside = along * _ratio(inside[:, 0], _norm(along))[:, None]
+        rest = rest * _ratio(full[:, -1], _norm(rest))[:, None]
+        return np.concatenate([full[:, :outer], split.joined(inside, rest)], axis=1)
+
+
+def _coordinates(split: Split, w: FloatArray) -> FloatArray:
+    """All coordinates of w, those of empty parts too, along a new last axis."""
+    along, rest = split.parts(w)
+    first = _norm(along)[..., None] if split.radial else along
+    return np.concatenate([first, _norm(rest)[..., None]], axis=-1)
+
+
+def _coordinate(w: FloatArray, split: Split, at: int) -> FloatArray:
+    return np.asarray(_coordinates(split, w)[..., at])
+
+
+def _norm(w: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(w, axis=-1))
+
+
+def _ratio(value: FloatArray, radius: FloatArray) -> FloatArray:
+    return np.divide(value, radius, out=np.zeros_like(value), where=radius > 0)

@@ -1,0 +1,66 @@
+"""Features tabulated on a grid of reduced coordinates, and their compression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _core
+from .._base import check
+from .._base.check import FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Features on a tensor grid.
+
+    Args:
+        axes: Coordinate values of the cells, one array per coordinate.
+        values: Features, shape (n_1, …, n_k, Q).
+        weights: Weights p_q of the nodes, by which `compress` measures errors.
+    """
+
+    axes: tuple[FloatArray, ...]
+    values: FloatArray
+    weights: FloatArray
+
+    def compress(self, tolerance: float = 1e-12) -> LowRank:
+        """The table as basis · coefficients of low rank.
+
+        What counts is what reaches the potential and the risk: the deviation of √p_q Φ_q in any cell is at
+        most `tolerance` times the largest entry of this kind.
+
+        Examples:
+            >>> import numpy as np
+            >>> from mfcore.reduce import Table
+            >>> z = np.linspace(0, 1, 50)
+            >>> table = Table((z,), np.stack([z, z**2, z + z**2], axis=1), np.ones(3) / 3)
+            >>> table.compress().basis.shape
+            (50, 2)
+        """
+        tolerance = check.number(tolerance, "tolerance", above=0)
+        scale = np.sqrt(self.weights)
+        flat = self.values.reshape(-1, self.values.shape[-1])
+        basis, coefficients, error = _core.compress(flat * scale, tolerance)
+        return LowRank(basis, coefficients / scale, error)
+
+    def __repr__(self) -> str:
+        *cells, q = self.values.shape
+        return f"Table({'×'.join(map(str, cells))} cells, {q} nodes)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LowRank:
+    """Φ ≈ basis · coefficients: (n, rank) with orthonormal columns, and (rank, Q); n counts cells in C order.
+
+    `error` is the measured deviation, in the sense of `Table.compress`.
+    """
+
+    basis: FloatArray
+    coefficients: FloatArray
+    error: float
+
+    def __repr__(self) -> str:
+        n, rank = self.basis.shape
+        return f"LowRank(cells={n}, nodes={self.coefficients.shape[1]}, rank={rank}, error={self.error:.1e})"

@@ -1,0 +1,18 @@
+"""What every run shares: save points, records, checkpoints, how it ended, and the file it is kept in.
+
+- `_solve`: `mf.solve`, `resume`, `log_times`
+- `_run`: from save point to save point
+- `_rung`: the interface that each kind of dynamics implements
+- `_trajectory`: `Trajectory`, what a run returns, in memory and on disk
+- `_observe`: what is recorded by default
+- `_checkpoint`: the file that a run can go on from
+- `_ends`, `_stiff`, `_reduced`, `_difference`: shared by the rooms of the rungs: how integrations end in
+  words, SciPy's stiff solvers, what a rung starts from, and how far two runs are apart
+
+Knows no dynamics: neurons, density, atoms and movements use this room, never the other way round.
+"""
+
+from ._solve import log_times, resume, solve
+from ._trajectory import Trajectory, load
+
+__all__ = ["Trajectory", "load", "log_times", "resume", "solve"]

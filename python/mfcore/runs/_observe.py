@@ -1,0 +1,150 @@
+"""What is recorded at save points: the risk, and cheap means and spreads of the parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray
+from .._base.rng import derive
+from ..expectations._rules import Exact, Expectation, MonteCarlo
+from ..measures._measure import Cloud, Density, as_measure
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ..reductions._project import projections
+
+_HELD_OUT = 10_000  # samples on which risks without a quick exact form are measured
+_HELD_NUMBERS = 1 << 24  # 128 MB
+_QUICK = 5e-2  # seconds that an exact risk may take
+_QUADRATURE = ("tanh", "sigmoid", "softplus")  # pairs take up to 50 µs; the others 5 to 50 ns,
+_ANGLES = ("linear", "relu", "erf")  # and these without bias 3 ns
+
+
+class RiskMeter:
+    """R of a measure and its standard error, by the rule chosen once for the whole run."""
+
+    def __init__(self, model: Model, rule: bool | Expectation, threads: int = 0) -> None:
+        self.active = rule is not False
+        self._model, self._rule, self._threads = model, rule, threads
+        self._held: list[tuple[FloatArray, FloatArray]] = []
+        self.description = "not recorded" if not self.active else ""
+
+    def __call__(self, measure: Any) -> tuple[Any, Any]:
+        """Risk and standard error; arrays over replicas for stacked networks."""
+        if not self.active:
+            return None, None
+        if isinstance(measure, np.ndarray) and measure.ndim == 3:
+            pairs = [self(rows) for rows in measure]
+            return np.array([r for r, _ in pairs]), np.array([e for _, e in pairs])
+        rule = self._rule
+        if rule is True:
+            rule = self._rule = self._choose(len(measure))
+        if isinstance(rule, MonteCarlo):
+            return self._held_out(measure, rule)
+        self.description = "exact"
+        # Not by `mf.risk`, which refuses what is not finite: a run that is about to diverge may be there.
+        points, weights = as_measure(measure, "measure", self._model.row or 0)
+        return float(Exact().evaluator(self._model, self._threads).risk(points, weights)), 0.0
+
+    def _choose(self, neurons: int) -> Expectation:
+        """Exact if the law has a form for it that is quick for this many neurons."""
+        model = self._model
+        name, biased = model.network.activation.name, model.network.has_b
+        pair = 5e-5 if name in _QUADRATURE else 3e-9 if name in _ANGLES and not biased else 3e-8
+        if model.data._nodes or pair * neurons**2 <= _QUICK:
+            try:
+                Exact().evaluator(model)
+            except ValueError:
+                pass
+            else:
+                return Exact()
+        # The same sample for every rung and every run, so that differences are those of the measures.
+        return MonteCarlo(_HELD_OUT, seed=derive(0, _HELD_OUT))
+
+    def _held_out(self, measure: Any, rule: MonteCarlo) -> tuple[float, float]:
+        self.description = f"{rule.samples} held-out samples"
+        points, weights = as_measure(measure, "measure", self._model.row or 0)
+        count, mean, spread = 0, 0.0, 0.0
+        for X, y in self._batches(rule):
+            f = _core.predict(self._model.network._core, points, weights, X, self._threads)
+            squares = (y - f) ** 2
+            # Means and squared deviations of two sets of samples make those of their union.
+            share, gap = len(y) / (count + len(y)), float(squares.mean()) - mean
+            spread += float(squares.var()) * len(y) + gap * gap * count * share
+            mean += gap * share
+            count += len(y)
+        return mean, math.sqrt(spread / (count - 1) / count) if count > 1 else math.inf
+
+    def _batches(self, rule: MonteCarlo) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """The samples: kept if they are few, else drawn again, so that memory does not grow with them."""
+        if self._held:
+            yield from self._held
+            return
+        law, seed = self._model.data, int(rule.seed or 0)
+        rows = max(1, _HELD_NUMBERS // (int(law.d) + 1))
+        if rule.samples <= rows:
+            self._held = [law._iid_sampler.draw(seed, 0, rule.samples)]
+            yield from self._held
+            return
+        for first in range(0, rule.samples, rows):
+            yield law._iid_sampler.draw(seed, first, min(rows, rule.samples - first))
+
+
+Column = Callable[[FloatArray], FloatArray]
+
+
+def standard_observables(model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:
+    """Mean and standard deviation over the neurons of |w|, a, b and of the coordinates of the reduction."""
+    if isinstance(model, ReducedModel) or model.row is None:
+        return {}
+    blocks = model.network.blocks(int(model.d))
+    columns: dict[str, Column] = {
+        "norm": lambda rows: np.linalg.norm(rows[..., blocks["w"]], axis=-1),
+        "a": lambda rows: rows[..., blocks["a"]][..., 0],
+        "b": lambda rows: rows[..., blocks["b"]][..., 0],
+    }
+    columns = {name: column for name, column in columns.items() if name == "norm" or name in blocks}
+    for name, coordinate in projections(model.data).items():
+        columns[name] = lambda rows, of=coordinate: of(rows[..., blocks["w"]])  # type: ignore[misc]
+    return _moments(columns)
+
+
+def reduced_observables(
+    model: Model | ReducedModel, reduced: ReducedModel
+) -> dict[str, Callable[[Any], Any]]:
+    """The same of a measure in reduced coordinates, under the same names."""
+    names = reduced.coordinates
+    columns: dict[str, Column] = {}
+    if isinstance(model, Model):
+        w = [c for c, name in enumerate(names) if name not in ("a", "b")]
+        columns["norm"] = lambda rows: np.linalg.norm(rows[..., w], axis=-1)
+        names = tuple(name for name in names if name in ("a", "b", *projections(model.data)))
+    for c, name in enumerate(reduced.coordinates):
+        if name in names:
+            columns[name] = lambda rows, c=c: rows[..., c]  # type: ignore[misc]
+    return _moments(columns)
+
+
+def _moments(columns: dict[str, Column]) -> dict[str, Callable[[Any], Any]]:
+    observables: dict[str, Callable[[Any], Any]] = {}
+    for name, column in columns.items():
+        observables[f"{name}_mean"] = partial(_moment, column=column, which=0)
+        observables[f"{name}_std"] = partial(_moment, column=column, which=1)
+    return observables
+
+
+def _moment(measure: Any, column: Column, which: int) -> Any:
+    """Mean (0) or standard deviation (1) of a function of the rows, per replica."""
+    if isinstance(measure, Density):
+        measure = measure.as_cloud()
+    if isinstance(measure, Cloud):
+        values = column(measure.points)
+        mean = measure.weights @ values
+        return mean if which == 0 else np.sqrt(measure.weights @ (values - mean) ** 2)
+    values = column(measure)
+    return values.mean(axis=-1) if which == 0 else values.std(axis=-1)

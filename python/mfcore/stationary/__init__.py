@@ -1,0 +1,16 @@
+"""Where the dynamics end: stationary laws, least risks, and bounds on what is left to gain.
+
+- `_gibbs`: `mf.gibbs`, ρ* ∝ exp(−βΨ_λ(·; ρ*)) by the concave dual of the free energy
+- `_optimum`: `mf.optimum`, the least risk of all measures
+- `_certificate`: `mf.certificate`, how far a measure is at most from the best
+- `_errors`: how far the numbers may be from those of the continuum, by `_continuum` and `_compact`
+- `_newton`, `_search`, `_simplex`, `_span`: minimisation; `_extent`, `_boxes`: where mass can be
+
+May use measures, reductions. A theorem about fixed points (stability, say) goes to `theory`.
+"""
+
+from ._certificate import Certificate, certificate
+from ._gibbs import Stationary, gibbs, gibbs_path
+from ._optimum import Optimum, optimum
+
+__all__ = ["Certificate", "Optimum", "Stationary", "certificate", "gibbs", "gibbs_path", "optimum"]

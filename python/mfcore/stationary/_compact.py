@@ -1,0 +1,243 @@
+"""The same model with fewer nodes: Ψ and R are the same on a box, to an error that is measured.
+
+√p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq with orthonormal rows of W. So √K F are features at K nodes of weight 1/K with
+targets √K W√p y, and what W does not reach of √p y is noise. F itself needs Φ at K nodes only (`_picked`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from .._base.check import FloatArray
+from ..reductions._model import ReducedModel
+from ..reductions._of_laws import Features
+from ._boxes import Box
+
+FEW = 64  # nodes that need no help
+FIRST, MOST = 256, 1024  # points that W is made from, ...
+MOST_NUMBERS = 25_000_000  # ... and features there
+MOST_WHOLE = 2048  # nodes that can all be kept in one coordinate, if few are not good enough
+TESTS = 48  # fresh points that the error is measured at
+TOLERANCE = {1: 1e-13, 2: 1e-13}  # part of (Σp Φ²)^½ that may be missed, by the number of coordinates, ...
+COARSE = 1e-8  # ... where there are more, and so more functions
+GOOD = 10.0  # times the tolerance is an error that is not worth more points
+CANDIDATES = 4096  # nodes among which those that are kept are chosen
+CHUNK = 1 << 20  # numbers between two chances to be interrupted
+
+
+@dataclass(frozen=True, eq=False)
+class Compact:
+    """A smaller model, and the way back to functions at the nodes of the larger one.
+
+    Args:
+        model: The smaller model.
+        whole: The larger one.
+        rows: W, (K, Q); None if the two models are one.
+        error: Largest (Σ_q p_q (Φ_q − Φ̃_q)²)^½ / (Σ_q p_q Φ_q²)^½ at fresh points.
+    """
+
+    model: ReducedModel
+    whole: ReducedModel
+    rows: FloatArray | None = None
+    error: float = 0.0
+
+    def function(self, f: FloatArray) -> FloatArray:
+        """Values at all nodes of values at those of the smaller model."""
+        if self.rows is None:
+            return f
+        return np.asarray(f @ self.rows / np.sqrt(len(self.rows) * self.whole.weights))
+
+    def restricted(self, f: FloatArray) -> FloatArray:
+        """The inverse of `function`."""
+        if self.rows is None:
+            return f
+        return np.asarray(np.sqrt(len(self.rows)) * (self.rows @ (np.sqrt(self.whole.weights) * f)))
+
+
+def compact(
+    reduced: ReducedModel, box: Box, *, wide: bool = False, tolerance: float | None = None
+) -> Compact:
+    """`reduced` on a box with as few nodes as its features allow there.
+
+    Args:
+        reduced: The model.
+        box: Where it has to hold.
+        wide: Points are in proportion to their size, for boxes of many orders of magnitude.
+        tolerance: Part of (Σp Φ²)^½ that may be missed; None: by the number of coordinates.
+    """
+    if len(reduced.weights) <= FEW:
+        return Compact(reduced, reduced)
+    count = FIRST
+    tolerance = TOLERANCE.get(len(box), COARSE) if tolerance is None else tolerance
+    table, size, sample = np.empty((0, len(reduced.weights))), np.empty(0), _scattered(reduced, box, wide)
+    while True:
+        new = in_pieces(reduced, sample[len(table) : count + TESTS]) * np.sqrt(reduced.weights)
+        norms = np.sqrt(np.square(new).sum(axis=1))
+        table = np.concatenate([table, new / np.where(norms > 0, norms, 1.0)[:, None]])
+        size = np.concatenate([size, np.where(norms > 0, norms, 1.0)])
+        rows = _row_space(table[TESTS:], tolerance)
+        if len(rows) == len(reduced.weights):
+            return Compact(reduced, reduced)
+        found = _made(reduced, rows)
+        values = found.features(sample[:TESTS]) / (np.sqrt(len(rows)) * size[:TESTS, None])
+        error = float(np.sqrt(np.square(table[:TESTS] - values @ rows).sum(axis=1)).max())
+        count *= 2
+        if error <= GOOD * tolerance or count > MOST or count * len(reduced.weights) > MOST_NUMBERS:
+            break
+    if error > GOOD * tolerance and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
+        return Compact(reduced, reduced)
+    return Compact(found, reduced, rows, error)
+
+
+def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
+    """The same with `count` nodes at random: for sizes of features, not for their values."""
+    plain: Any = reduced.features
+    owner = getattr(plain.function, "__self__", None)
+    if len(reduced.weights) <= count or not _divisible(owner):
+        return reduced
+    rng = np.random.default_rng(0)
+    nodes = rng.choice(len(reduced.weights), count, p=reduced.weights / reduced.weights.sum())
+    fewer = _at_nodes(owner, nodes)
+    return dataclasses.replace(
+        reduced,
+        weights=np.full(count, 1 / count),
+        targets=reduced.targets[nodes],
+        features=fewer.features,
+        gradients=fewer.gradients,
+    )
+
+
+def _divisible(owner: Any) -> TypeGuard[Features]:
+    """Whether values of such features at a node depend on that node alone: averages over panels do not."""
+    return isinstance(owner, Features) and owner._arguments[5] is None
+
+
+def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp]) -> Features:
+    """The same features at some of the nodes."""
+    activation, has_a, has_b, dims, given, _ = owner._arguments
+    return Features(activation, has_a, has_b, dims, given[nodes])
+
+
+def _made(reduced: ReducedModel, rows: FloatArray) -> ReducedModel:
+    """The model of the span of orthonormal rows."""
+    values, slopes = _picked(reduced, rows)
+    k, root = len(rows), np.sqrt(reduced.weights)
+    target = rows @ (root * reduced.targets)
+    missed = root * reduced.targets - target @ rows
+    return dataclasses.replace(
+        reduced,
+        weights=np.full(k, 1 / k),
+        targets=np.sqrt(k) * target,
+        features=values,
+        gradients=slopes,
+        noise=reduced.noise + float(missed @ missed),
+    )
+
+
+def _scattered(reduced: ReducedModel, box: Box, wide: bool) -> FloatArray:
+    """Points all over the box, more of them at small radii; in no order."""
+    k, ends = len(box), np.array(box)
+    rng = np.random.default_rng(0)
+    unit = scipy.stats.qmc.Sobol(k, rng=rng).random_base2((MOST + TESTS).bit_length())
+    small = (np.asarray(reduced.nonnegative) & (ends[:, 0] == 0)) & (rng.random(unit.shape) < 0.25)
+    unit = np.where(small, unit**4, unit)
+    rng.shuffle(unit)
+    unit = unit[: MOST + TESTS]
+    if wide:
+        ends = np.arcsinh(ends)
+        return np.asarray(np.clip(np.sinh(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0])), *np.array(box).T))
+    return np.asarray(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
+
+
+def in_pieces(
+    reduced: ReducedModel, points: FloatArray, of: Callable[[FloatArray], FloatArray] = np.asarray
+) -> FloatArray:
+    """A function of the features at points, row by row, in calls that are short and hold little."""
+    step = max(1, CHUNK // len(reduced.weights))
+    starts = range(0, max(len(points), 1), step)
+    return np.concatenate([of(reduced.features(points[at : at + step])) for at in starts])
+
+
+def predictions(reduced: ReducedModel, points: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
+    """f_q of a measure, and the (Σ_q p_q δf_q²)^½ that is missed where it is found with fewer nodes."""
+    n, q = len(points), len(reduced.weights)
+    if n * q <= MOST_NUMBERS or q <= FEW:
+        step = max(1, CHUNK // q)
+        parts = (
+            weights[at : at + step] @ reduced.features(points[at : at + step]) for at in range(0, n, step)
+        )
+        return np.asarray(sum(parts)), 0.0
+    box = [
+        (float(low), float(max(high, low + 1e-9)))
+        for low, high in zip(points.min(0), points.max(0), strict=True)
+    ]
+    small = compact(reduced, box)
+    f = small.function(predictions(small.model, points, weights)[0])
+    return f, small.error * float(np.sqrt(reduced.weights @ f**2))
+
+
+def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
+    """Orthonormal rows that span those of `table` to the tolerance, in the mean square."""
+    if table.shape[1] <= len(table):
+        _, size, right = scipy.linalg.svd(table, full_matrices=False)
+    else:
+        tall, small = scipy.linalg.qr(table.T, mode="economic", check_finite=False)
+        _, size, turned = scipy.linalg.svd(small.T)
+        right = turned @ tall.T
+    tail = np.sqrt(np.cumsum(np.square(size)[::-1])[::-1])
+    return np.ascontiguousarray(right[: max(1, int((tail > tolerance * np.sqrt(len(table))).sum()))])
+
+
+def _times(
+    features: Callable[[FloatArray], FloatArray], matrix: FloatArray, owner: Any
+) -> Callable[[FloatArray], FloatArray]:
+    """Features times a matrix. With an output weight a, the first coordinate, Φ(a, ·) = a Φ(1, ·).
+
+    So points of a grid that differ in a only are one.
+    """
+    if not isinstance(owner, Features) or not owner._arguments[1]:
+        return lambda z: features(z) @ matrix
+
+    def scaled(z: FloatArray) -> FloatArray:
+        others, which = np.unique(z[:, 1:], axis=0, return_inverse=True)
+        points = np.column_stack([np.ones(len(others)), others])
+        step = max(1, CHUNK // len(matrix))
+        parts = [features(points[at : at + step]) @ matrix for at in range(0, max(len(points), 1), step)]
+        once = np.concatenate(parts)
+        return np.asarray(z[:, :1] * once[which.ravel()])
+
+    return scaled
+
+
+def _picked(
+    reduced: ReducedModel, rows: FloatArray
+) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray] | None]:
+    """√K F and its gradients: from Φ at K nodes chosen by pivots, where nodes can be left out."""
+    k, root = len(rows), np.sqrt(reduced.weights)
+    plain: Any = reduced.features
+    owner = getattr(plain.function, "__self__", None)
+    slope: Any = reduced.gradients
+    if not _divisible(owner):
+        matrix = np.sqrt(k) * root[:, None] * rows.T
+        gradients = None if slope.function is None else lambda z: np.einsum("nqc,qk->nkc", slope(z), matrix)
+        return _times(plain, matrix, owner), gradients
+    leverage = np.square(rows).sum(axis=0)
+    among = np.arange(len(root))
+    if len(among) > CANDIDATES:
+        rng = np.random.default_rng(0)
+        among = np.sort(rng.choice(among, CANDIDATES, replace=False, p=leverage / leverage.sum()))
+    _, order = scipy.linalg.qr(rows[:, among], mode="r", pivoting=True)
+    nodes = np.sort(among[order[: min(len(among), k + k // 4)]])
+    matrix = np.sqrt(k) * root[nodes, None] * scipy.linalg.pinv(rows[:, nodes])
+    fewer = _at_nodes(owner, nodes)
+    return (
+        _times(fewer.features, matrix, owner),
+        lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
+    )

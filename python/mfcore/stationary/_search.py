@@ -1,0 +1,150 @@
+"""The lowest places of a potential Ψ_λ(z) = Σ_q r_q Φ_q(z) + λ|z|²/2, r_q = p_q (f_q − y_q), in a box."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from .._base.check import FloatArray
+from ..reductions._model import ReducedModel
+from ._boxes import Box
+from ._compact import Compact, compact, in_pieces
+from ._span import Span, span
+
+SIDE = {1: 4001, 2: 97}  # most points per coordinate of a grid, by the number of coordinates
+SCATTERED = 13  # log2 of the most quasi-random points where a grid would need too many
+FEWEST = 32  # points per coordinate of a grid in any case
+MOST_FEATURES = 1 << 22  # points times nodes
+MANY = 1 << 11  # nodes that are worth replacing by fewer
+DENSER = 1.6  # points per coordinate of a second grid
+POLISHED = 8  # lowest local minima that are followed to their bottoms
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """Points all over a box, dense around 0 and in proportion to |z| farther out, with features there."""
+
+    reduced: ReducedModel
+    box: Box
+    points: FloatArray  # (n, k)
+    shape: tuple[int, ...] | None  # of the grid; None for scattered points
+    reach: FloatArray  # (n, k): the distance to neighbours
+    features: Span  # of the smaller model
+    small: Compact
+
+    def lowest(self, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Local minima of Ψ_λ for r = `residual`, lowest first: points (m, k) and values."""
+        model = self.small.model
+        fewer = model.weights * self.small.restricted(residual / self.reduced.weights)
+        scaled = self.features.moments(fewer / model.weights)
+        values = self.features.values @ scaled + decay(self.reduced, self.points)
+        size = max(float(np.ptp(values)), 1e-300)
+        found = [self._polish(int(i), fewer, size) for i in self._candidates(values)]
+        points = np.array([z for z, _ in found])
+        depths = np.array([value for _, value in found])
+        if self.small.rows is not None:
+            depths = potential(self.reduced, points, residual)
+        order = np.argsort(depths, kind="stable")
+        return points[order], depths[order]
+
+    def _candidates(self, values: FloatArray) -> FloatArray:
+        if self.shape is None:
+            return np.asarray(np.argsort(values)[: 2 * POLISHED])
+        lower = scipy.ndimage.minimum_filter(values.reshape(self.shape), size=3, mode="nearest").ravel()
+        local = np.flatnonzero(values <= lower)
+        return np.asarray(local[np.argsort(values[local])][:POLISHED])
+
+    def _polish(self, i: int, residual: FloatArray, size: float) -> tuple[FloatArray, float]:
+        """Down from point i, on a grid within its neighbours; stopping rules see Ψ/size."""
+        middle, reach = self.points[i], self.reach[i]
+        reduced = self.small.model
+        wide = 1.0 if self.shape is not None else np.inf
+        ends = np.array(self.box)
+        low, high = (np.clip((ends[:, side] - middle) / reach, -wide, wide) for side in (0, 1))
+
+        def value(u: FloatArray) -> float:
+            return float(potential(reduced, (middle + reach * u)[None], residual)[0]) / size
+
+        def slope(u: FloatArray) -> FloatArray:
+            return np.asarray(gradient(reduced, (middle + reach * u)[None], residual)[0] * reach / size)
+
+        begin = np.zeros(len(middle))
+        found = scipy.optimize.minimize(
+            value,
+            begin,
+            jac=slope if differentiable(reduced) else None,
+            bounds=scipy.optimize.Bounds(low, high),
+            method="L-BFGS-B",
+            options={"ftol": 1e-16, "gtol": 1e-13, "maxiter": 100},
+        )
+        u = np.clip(found.x, low, high)
+        best = min((value(begin), 0), (value(u), 1))
+        return middle + reach * (u if best[1] else begin), best[0] * size
+
+
+def landscape(reduced: ReducedModel, box: Box, *, again: Landscape | None = None) -> Landscape:
+    """Points in `box`: a tensor grid in one and two coordinates, quasi-random ones in more.
+
+    With another landscape of the same box, `again`, they are other points, and more of a grid: what the two
+    find tells how well both search.
+    """
+    k = len(box)
+    ends = np.arcsinh(np.array(box))
+    if again is not None:
+        small = again.small
+    elif len(reduced.weights) > MANY:
+        small = compact(reduced, box, wide=True)
+    else:
+        small = Compact(reduced, reduced)
+    allowed = MOST_FEATURES // len(small.model.weights)
+    side = min(SIDE[k], max(FEWEST, int(allowed ** (1 / k)))) if k in SIDE else None
+    if side is not None and again is not None:
+        side = int(DENSER * side)
+    if side is None:
+        power = min(SCATTERED, max(10, int(math.log2(allowed + 1))))
+        unit = scipy.stats.qmc.Sobol(k, rng=0 if again is None else 1).random_base2(power)
+        spacing = (ends[:, 1] - ends[:, 0]) * 2.0 ** (-power / k)
+    else:
+        mesh = np.meshgrid(*[np.linspace(0.0, 1.0, side)] * k, indexing="ij")
+        unit = np.stack([m.ravel() for m in mesh], axis=1)
+        spacing = (ends[:, 1] - ends[:, 0]) / (side - 1)
+    points = np.sinh(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
+    points = np.clip(points, *np.array(box).T)
+    reach = spacing * np.cosh(np.arcsinh(points) + spacing)  # an upper bound of the distance on both sides
+    shape = None if side is None else (side,) * k
+    return Landscape(reduced, box, points, shape, reach, span(small.model, points), small)
+
+
+def twice(place: Landscape, residual: FloatArray) -> tuple[tuple[FloatArray, float], float]:
+    """The lowest place of two independent searches with its Ψ_λ, and the difference of what they found."""
+    found = [p.lowest(residual) for p in (place, landscape(place.reduced, place.box, again=place))]
+    points, depths = zip(*[(z[0], float(value[0])) for z, value in found], strict=True)
+    best = int(depths[1] < depths[0])
+    return (points[best], depths[best]), abs(depths[1] - depths[0])
+
+
+def decay(reduced: ReducedModel, points: FloatArray) -> FloatArray:
+    """λ|z|²/2 over the coordinates that decay."""
+    kept = points[:, np.asarray(reduced.decays, dtype=bool)]
+    return np.asarray(0.5 * reduced.ridge * np.square(kept).sum(axis=1))
+
+
+def potential(reduced: ReducedModel, points: FloatArray, residual: FloatArray) -> FloatArray:
+    """Ψ_λ at points."""
+    return np.asarray(in_pieces(reduced, points, lambda phi: phi @ residual) + decay(reduced, points))
+
+
+def gradient(reduced: ReducedModel, points: FloatArray, residual: FloatArray) -> FloatArray:
+    """∇Ψ_λ at points, (n, k)."""
+    slopes = np.einsum("nqk,q->nk", reduced._gradients(points), residual)
+    return np.asarray(slopes + reduced.ridge * np.asarray(reduced.decays) * points)
+
+
+def differentiable(reduced: ReducedModel) -> bool:
+    """Whether it has gradients."""
+    function: Any = reduced.gradients
+    return function.function is not None

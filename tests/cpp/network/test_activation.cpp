@@ -1,0 +1,155 @@
+// What Python cannot reach: which outputs are wanted, and the vector functions below the activations.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/simd_exp.hpp"
+#include "mfcore/network/activation.hpp"
+
+namespace {
+
+using namespace mfcore;
+using Kind = Activation::Kind;
+
+Activation plain(Kind kind) {
+    Activation sigma;
+    sigma.kind = kind;
+    return sigma;
+}
+
+std::vector<Activation> every_kind() {
+    return {
+        plain(Kind::linear),
+        {Kind::relu, 0, 0, {0.0}, {1.0}, {}},
+        plain(Kind::erf),
+        plain(Kind::tanh),
+        plain(Kind::sigmoid),
+        plain(Kind::softplus),
+        plain(Kind::gelu),
+        {Kind::piecewise_linear, -2.5, 0.25, {0.5, 1.5}, {10, -10.25}, {}},
+        {Kind::polynomial, 0, 0, {}, {}, {1, -2, 0.5, 3}},
+        {Kind::hermite, 0, 0, {}, {}, {0.3, 1, -2, 0.5, 0.25}},
+    };
+}
+
+std::vector<double> grid(double from, double to, int count) {
+    std::vector<double> x(count);
+    for (int i = 0; i < count; ++i) x[i] = from + (to - from) * i / (count - 1);
+    return x;
+}
+
+/// Largest |f(x) - reference(x)| in units of the last place of the reference.
+template <class T, class Function, class Reference>
+double worst_ulp(Function f, Reference reference, double from, double to) {
+    double worst = 0;
+    for (double point : grid(from, to, 20011)) {
+        const T x = T(point), got = f(simd::fill(x))[0];
+        const long double exact = reference(static_cast<long double>(x));
+        // One unit beside 0 is the smallest subnormal.
+        const int top = exact == 0 ? std::numeric_limits<T>::min_exponent : std::ilogb(exact) + 1;
+        const int exponent = top - std::numeric_limits<T>::digits;
+        worst = std::max(worst, static_cast<double>(std::abs(got - exact) / std::ldexp(1.0L, exponent)));
+    }
+    return worst;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("every choice of outputs gives the same numbers", T, double, float) {
+    const std::vector<double> points = grid(-7, 7, 61);
+    const std::vector<T> z(points.begin(), points.end());
+    const Index n = static_cast<Index>(z.size());
+    for (const Activation& sigma : every_kind()) {
+        CAPTURE(static_cast<int>(sigma.kind));
+        std::vector<T> all[3] = {z, z, z};
+        evaluate<T>(sigma, n, z.data(), all[0].data(), all[1].data(), all[2].data());
+        for (int wanted = 0; wanted < 8; ++wanted) {
+            std::vector<T> some[3] = {z, z, z};
+            T* out[3] = {};
+            for (int k = 0; k < 3; ++k) {
+                if (wanted >> k & 1) out[k] = some[k].data();
+            }
+            evaluate<T>(sigma, n, z.data(), out[0], out[1], out[2]);
+            for (int k = 0; k < 3; ++k) {
+                T largest = 1;
+                for (T x : all[k]) largest = std::max(largest, std::abs(x));
+                for (Index i = 0; i < n; ++i) {
+                    // The compiler may fuse differently: a few roundings of numbers as large as `largest`.
+                    const T expected = out[k] ? all[k][i] : z[i];
+                    REQUIRE(std::abs(some[k][i] - expected) <=
+                            4 * std::numeric_limits<T>::epsilon() * largest);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("any output may be the argument itself") {
+    const std::vector<double> z = grid(-3, 3, 29);
+    const Index n = static_cast<Index>(z.size());
+    for (const Activation& sigma : every_kind()) {
+        CAPTURE(static_cast<int>(sigma.kind));
+        std::vector<double> expected[3] = {z, z, z};
+        evaluate(sigma, n, z.data(), expected[0].data(), expected[1].data(), expected[2].data());
+        for (int alias = 0; alias < 3; ++alias) {
+            std::vector<double> got[3] = {z, z, z};
+            evaluate(sigma, n, got[alias].data(), got[0].data(), got[1].data(), got[2].data());
+            for (int k = 0; k < 3; ++k) CHECK(got[k] == expected[k]);
+        }
+    }
+}
+
+TEST_CASE("nothing is written behind the last entry") {
+    for (const Activation& sigma : every_kind()) {
+        std::vector<double> z(40, 0.5), out(40, -77);
+        for (Index n = 0; n < 20; ++n) {
+            evaluate(sigma, n, z.data(), out.data(), out.data() + 20);
+            CHECK(out[n] == -77);
+            CHECK(out[20 + n] == -77);
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("exp, expm1, log1p and erf are within two units in the last place", T, double, float) {
+    using simd::Vec;
+    const double low = simd::ExpTable<T>::kLowest, high = -low;
+    const auto exp = [](Vec<T> x) { return simd::exp<T>(x); };
+    const auto expm1 = [](Vec<T> x) { return simd::expm1<T>(x); };
+    const auto log1p = [](Vec<T> x) { return simd::log1p_unit<T>(x); };
+    const auto erf = [](Vec<T> x) { return simd::erf<T>(x); };
+    const auto long_exp = [](long double x) { return std::exp(x); };
+    const auto long_expm1 = [](long double x) { return std::expm1(x); };
+    const auto long_log1p = [](long double x) { return std::log1p(x); };
+    const auto long_erf = [](long double x) { return std::erf(x); };
+    CHECK(worst_ulp<T>(exp, long_exp, low, high) < 2);
+    CHECK(worst_ulp<T>(exp, long_exp, -1, 1) < 2);
+    CHECK(worst_ulp<T>(expm1, long_expm1, low, high) < 2);
+    CHECK(worst_ulp<T>(expm1, long_expm1, -1.1, 1.1) < 2);
+    CHECK(worst_ulp<T>(expm1, long_expm1, -1e-9, 2e-9) < 2);
+    CHECK(worst_ulp<T>(log1p, long_log1p, 1e-3, 1) < 2);
+    CHECK(worst_ulp<T>(log1p, long_log1p, 1e-12, 1e-3) < 2);
+    CHECK(worst_ulp<T>(erf, long_erf, -6, 7) < 2);
+    CHECK(worst_ulp<T>(erf, long_erf, -1e-3, 2e-3) < 2);
+}
+
+TEST_CASE_TEMPLATE("exp and expm1 saturate and keep NaN", T, double, float) {
+    const T infinity = std::numeric_limits<T>::infinity();
+    const auto exp = [](T x) { return simd::exp<T>(simd::fill(x))[0]; };
+    const auto expm1 = [](T x) { return simd::expm1<T>(simd::fill(x))[0]; };
+    for (T x : {T(1000), T(1e30), infinity}) {
+        CHECK(exp(x) == infinity);
+        CHECK(exp(-x) == 0);
+        CHECK(expm1(x) == infinity);
+        CHECK(expm1(-x) == -1);
+    }
+    CHECK(std::isnan(exp(std::nan(""))));
+    CHECK(std::isnan(expm1(std::nan(""))));
+    CHECK(exp(0) == 1);
+    CHECK(exp(std::log(std::numeric_limits<T>::max()) * (1 - 4 * std::numeric_limits<T>::epsilon())) <
+          infinity);
+    CHECK(exp(std::log(std::numeric_limits<T>::max()) * (1 + 4 * std::numeric_limits<T>::epsilon())) ==
+          infinity);
+}
