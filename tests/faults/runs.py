@@ -7,7 +7,7 @@ from typing import Any
 
 import mfcore as mf
 import numpy as np
-from mfcore.runs import _run
+from mfcore.runs import _checkpoint
 
 NET = mf.Network(mf.activations.relu)
 MODEL = mf.Model(mf.data.IsotropicGaussians(20, 0.5), NET, mf.init.Radial(0.5))
@@ -38,7 +38,7 @@ RUNGS: dict[str, tuple[Any, Any, float]] = {
 
 def shorten(seconds: float) -> None:
     """Write checkpoints so often in this process."""
-    _run._CHECKPOINT_SECONDS = seconds
+    _checkpoint.SECONDS, _checkpoint.SHARE = seconds, 0.0
 
 
 def run(name: str, checkpoint: str | None, tick: Callable[[Any], float], again: bool = False) -> Any:
