@@ -14,7 +14,17 @@ import numpy as np
 from . import _check, _core
 from ._blocks import SpherePoint
 from ._check import FloatArray
-from ._node_rules import PLAIN_GRID, SMOOTH_GRID, chi, count, kinked_chi, pruned, tensor
+from ._node_rules import (
+    PLAIN_GRID,
+    SMOOTH_GRID,
+    chi,
+    chi_beside_kinks,
+    count,
+    kinked_chi,
+    kinked_direction,
+    pruned,
+    tensor,
+)
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ._reduced_init import MOST_NODES, reduced_init
 from .activations import Activation
@@ -42,6 +52,7 @@ class Nodes:
     shares: tuple[float, ...] = (1.0,)  # of |w|² in the radii at d = inf
     noise: float = 0.0
     panels: int | None = None  # of s, if features are projections in them
+    along: int | None = None  # of the one direction, if features are projections in these
 
 
 class Features(_core.ReducedFeatures):
@@ -55,11 +66,19 @@ class Features(_core.ReducedFeatures):
         dims: tuple[float, ...],
         rows: FloatArray,
         panels: int | None = None,
+        along: int | None = None,
     ) -> None:
-        chi = None if panels is None else _core.ChiPanels(dims[0], panels)
-        super().__init__(activation._core, has_a=has_a, has_b=has_b, dims=list(dims), nodes=rows, panels=chi)
+        super().__init__(
+            activation._core,
+            has_a=has_a,
+            has_b=has_b,
+            dims=list(dims),
+            nodes=rows,
+            panels=None if panels is None else _core.ChiPanels(dims[0], panels),
+            along=None if along is None else _core.NormalPanels(along),
+        )
         self.rows = rows
-        self._arguments = activation, has_a, has_b, dims, rows, panels
+        self._arguments = activation, has_a, has_b, dims, rows, panels, along
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Features, self._arguments
@@ -162,6 +181,8 @@ def _multi_index(law: MultiIndex, limit: bool, n: int | None, kinked: bool, fine
             raise ValueError(f"data must have at most {MAX_CUBE} directions on the hypercube, got {p}")
         cube = np.stack(np.meshgrid(*[[-1.0, 1.0]] * p, indexing="ij"), axis=-1).reshape(-1, p)
         z, w = cube, np.full(len(cube), 0.5**p)
+    elif kinked and n is None and p == 1 and not (law.inputs == "sphere" and math.isfinite(d)):
+        return _along(law, d, finer)
     elif law.inputs == "sphere" and not math.isinf(d):
         # |x|² = d ties the norm across the directions to z: one row [z, |x⊥|] per node.
         across = (d - p,) if p < d else ()
@@ -177,6 +198,17 @@ def _multi_index(law: MultiIndex, limit: bool, n: int | None, kinked: bool, fine
     s, w_s = panels.rule
     rows = np.column_stack([np.repeat(z, len(s), axis=0), np.tile(s, len(z))])
     return replace(_indexed(law, rows, np.multiply.outer(w, w_s).ravel(), (d - p,)), panels=panels.panels)
+
+
+def _along(law: MultiIndex, d: float, finer: bool) -> Nodes:
+    """One direction of Gaussian x and features with kinks: projected in panels of the direction."""
+    along = kinked_direction(finer)
+    z, w = along.rule
+    if d == 1:
+        return replace(_indexed(law, z[:, None], w, ()), along=along.panels)
+    s, w_s = chi_beside_kinks(d - 1, finer)
+    rows = np.column_stack([np.tile(z, len(s)), np.repeat(s, len(z))])
+    return replace(_indexed(law, rows, np.multiply.outer(w_s, w).ravel(), (d - 1,)), along=along.panels)
 
 
 def _indexed(law: MultiIndex, rows: FloatArray, weights: FloatArray, dims: tuple[float, ...]) -> Nodes:
@@ -255,7 +287,7 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
     blocks = [*outer, *["w"] * (len(directions) + len(radii))]
     moving = network.trained
     speeds = model.rates or {}
-    core = Features(network.activation, network.has_a, network.has_b, found.dims, found.rows, found.panels)
+    core = Features(network.activation, network.has_a, network.has_b, found.dims, found.rows, found.panels, found.along)
     return ReducedModel(
         coordinates=(*outer, *directions, *radii),
         weights=found.weights,

@@ -10,7 +10,7 @@ CPP = [
     "base/simd*",
     "run",
     "base/*",
-    "activation base/activations random* products jacobi quadrature chi_panels sphere",
+    "activation base/activations random* products jacobi quadrature panel chi_panels normal_panels sphere",
     "compress factor peak panel_basis",
     "grid_potential grid_lines",
     "network smoothing separable two_radii",
