@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/simd_exp.hpp"
 #include "mfcore/errors.hpp"
 
 namespace mfcore {
 namespace {
+
+using Packet = simd::Vec<double>;
 
 constexpr double kEnd = 8.3;   // 1e-16 of the mass is beyond
 constexpr double kTail = 2.5;  // from where on a panel may not be so long that the density falls by ...
@@ -40,13 +43,17 @@ bool NormalPanels::resolves(Index panel, const Bend& bend) const {
     return !bend.kinked || (from <= p.low - length && to >= p.high + length);
 }
 
-NormalPanels::Pieces NormalPanels::cut(const Panel& panel, const Bend& bend) const {
-    Pieces out{{panel.low}, 1};
-    for (int k = 0; k <= kParts; ++k) {
-        const double at = bend.centre + bend.half * (2.0 * k / kParts - 1);
-        if (at > out.ends[out.count - 1] && at < panel.high) out.ends[out.count++] = at;
+NormalPanels::Pieces NormalPanels::cut(const Panel& panel, const Bend& bend, bool rising) const {
+    double low = panel.low, high = panel.high;
+    (rising ? low : high) = rising ? std::max(low, bend.centre - bend.half)
+                                   : std::min(high, bend.centre + bend.half);
+    Pieces out{{low}, 1};
+    const int parts = bend.kinked ? 2 : kParts;
+    for (int k = 0; k <= parts; ++k) {
+        const double at = bend.centre + bend.half * (2.0 * k / parts - 1);
+        if (at > out.ends[out.count - 1] && at < high) out.ends[out.count++] = at;
     }
-    out.ends[out.count++] = panel.high;
+    if (high > out.ends[out.count - 1]) out.ends[out.count++] = high;
     return out;
 }
 
@@ -67,8 +74,12 @@ void NormalPanels::points(const Panel& panel, const Bend& bend, double from, dou
     for (std::size_t i = 0; i < out.x.size(); ++i) {
         const double angle = first + (last - first) * (1 + legendre_.nodes[i]) / 2;
         out.x[i] = mid + half * std::sin(angle);
-        out.weights[i] = legendre_.weights[i] * scale * std::cos(angle) *
-                         std::exp(log_density(out.x[i]) - panel.log_mass);
+        out.weights[i] = legendre_.weights[i] * scale * std::cos(angle);
+    }
+    for (std::size_t i = 0; i < out.x.size(); i += simd::kLanes<double>) {
+        const Packet z = simd::load(out.x.data() + i);
+        simd::store(out.weights.data() + i,
+                    simd::load(out.weights.data() + i) * simd::exp<double>(-z * z / 2 - panel.log_mass));
     }
 }
 

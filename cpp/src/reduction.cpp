@@ -115,7 +115,7 @@ void ReducedFeatures::average(const Point& p, Index first, Index count, Chunk& o
     double* S_R = slopes ? out.S_r[0].data() : nullptr;
     if (dims_.empty()) {
         mfcore::evaluate(sigma_, count, out.m.data(), out.S.data(), S_m);
-        if (along_) project_along(p, first, count, out);
+        if (along_) project_along(p, first, count, out, slopes);
         return;
     }
 
@@ -124,7 +124,7 @@ void ReducedFeatures::average(const Point& p, Index first, Index count, Chunk& o
         for (Index i = 0; i < count; ++i) out.R[i] = p.r[0] * s1[i];
         smoothers_[0].evaluate(count, out.m.data(), out.R.data(), out.S.data(), S_m, S_R);
         if (panels_) project(p, first, count, out);
-        if (along_) project_along(p, first, count, out);
+        if (along_) project_along(p, first, count, out, slopes);
         return;
     }
     const double* s2 = s1 + nodes_;
@@ -189,13 +189,14 @@ void ReducedFeatures::project(const Point& p, Index first, Index count, Chunk& o
 
 // The same in panels of the one direction z: of jump E(b + s z + R u - t)_+, and its derivatives with respect
 // to b, s and R.
-void ReducedFeatures::project_along(const Point& p, Index first, Index count, Chunk& out) const {
+void ReducedFeatures::project_along(const Point& p, Index first, Index count, Chunk& out,
+                                    bool slopes) const {
     using Panels = NormalPanels;
     const double* z = columns_.data() + first;
     const double d = dims_.empty() ? 1 : dims_[0];
     const double reach = std::isinf(d) ? 9.2 : std::min(1.0, 9.2 / std::sqrt(d));
     const double deviation = std::isinf(d) ? 1 : 1 / std::sqrt(d);
-    for (Index i = 0; i < count; ++i) out.S_s[i] = z[i] * out.S_m[i];
+    for (Index i = 0; slopes && i < count; ++i) out.S_s[i] = z[i] * out.S_m[i];
     Panels::Projections change;
     for (Index at = 0; at < count; at += Panels::kOrder) {
         const Index within = (first + at) % along_->size(), panel = within / Panels::kOrder;
@@ -224,7 +225,7 @@ void ReducedFeatures::project_along(const Point& p, Index first, Index count, Ch
                     values[2][i] = stretch * x[i] * values[1][i];
                 }
             };
-            along_->project(panel, bend, term, change);
+            along_->project(panel, bend, slope > 0, slopes ? Panels::kFunctions : 1, term, change);
             Panels::Projections pointwise;
             Panel::Coefficients x;
             std::copy_n(nodes, x.size(), x.data());
@@ -233,6 +234,7 @@ void ReducedFeatures::project_along(const Point& p, Index first, Index count, Ch
                 const std::size_t i = static_cast<std::size_t>(at) + q;
                 const double jump = sigma_.jumps[k];
                 out.S[i] += jump * (change[0][q] - pointwise[0][q]);
+                if (!slopes) continue;
                 out.S_m[i] += jump * (change[1][q] - pointwise[1][q]);
                 out.S_s[i] += jump * (change[2][q] - pointwise[2][q]);
                 out.S_r[0][i] += jump * (change[3][q] - pointwise[3][q]);

@@ -35,30 +35,31 @@ public:
     /// Whether values at the nodes are the projection of a function with this bend.
     bool resolves(Index panel, const Bend& bend) const;
 
-    /// Projections, at the nodes of a panel, of kFunctions functions with this bend; f(z, values) puts their
-    /// values at the kPoints points z.
+    /// Projections, at the nodes of a panel, of `functions` <= kFunctions functions with this bend that are 0
+    /// left of it (`rising`) or right of it; f(z, values) puts their values at the kPoints points z.
     template <class Function>
-    void project(Index panel, const Bend& bend, Function&& f, Projections& out) const {
+    void project(Index panel, const Bend& bend, bool rising, std::size_t functions, Function&& f,
+                 Projections& out) const {
         const Panel& here = panels_[static_cast<std::size_t>(panel)];
         Projections moments{};
-        const Pieces pieces = cut(here, bend);
+        const Pieces pieces = cut(here, bend, rising);
         for (std::size_t piece = 0; piece + 1 < pieces.count; ++piece) {
             Panel::Points at;
             points(here, bend, pieces.ends[piece], pieces.ends[piece + 1], at);
             Values values;
             f(at.x, values);
-            here.add(at, kFunctions, values.data(), moments.data());
+            here.add(at, functions, values.data(), moments.data());
         }
-        for (std::size_t k = 0; k < kFunctions; ++k) here.at_nodes(moments[k], out[k]);
+        for (std::size_t k = 0; k < functions; ++k) here.at_nodes(moments[k], out[k]);
     }
 
 private:
-    static constexpr int kParts = 6;  // of a bend
+    static constexpr int kParts = 4;  // of a bend without kinks at its ends; 2 of one with them
     struct Pieces {
         std::array<double, kParts + 3> ends;
         std::size_t count;
     };
-    Pieces cut(const Panel& panel, const Bend& bend) const;
+    Pieces cut(const Panel& panel, const Bend& bend, bool rising) const;
     void points(const Panel& panel, const Bend& bend, double from, double to, Panel::Points& out) const;
 
     Rule rule_, legendre_;

@@ -44,7 +44,7 @@ private:
     Point take_apart(const double* z) const;
     void average(const Point& p, Index first, Index count, Chunk& out, bool slopes) const;
     void project(const Point& p, Index first, Index count, Chunk& out) const;
-    void project_along(const Point& p, Index first, Index count, Chunk& out) const;
+    void project_along(const Point& p, Index first, Index count, Chunk& out, bool slopes) const;
     void two_radii(double m, double R1, double R2, Chunk& out, Index at, bool slopes) const;
     template <class Add>
     void in_pieces(double m, double narrow, double wide, std::size_t i, const Add& add) const;
