@@ -69,12 +69,14 @@ def kinked_direction(finer: bool = False) -> _core.NormalPanels:
 def chi_beside_kinks(d: float, finer: bool = False) -> tuple[FloatArray, FloatArray]:
     """Nodes of χ_d beside such panels: averages along a direction are analytic in the norm s across it.
 
-    With a slope w along the direction and r across it they vary as √(w² + r²s²) does: over w/r, or s if that is
-    more, which the lengths of the panels follow.
+    With a slope w along the direction and r across it they vary as √(w² + r²s²) does: over w/r, or s if that
+    is more, which the lengths of the panels follow.
     """
     if math.isinf(d) or d >= LOW:
         return chi(d, None, alone=False, finer=finer)
-    ends = np.concatenate([[0, 0.15, 0.35, 0.75], np.linspace(1.5, math.sqrt(d) + 5.5, 5), [math.sqrt(d) + 8]])
+    ends = np.concatenate(
+        [[0, 0.15, 0.35, 0.75], np.linspace(1.5, math.sqrt(d) + 5.5, 5), [math.sqrt(d) + 8]]
+    )
     if finer:
         ends = np.sort(np.concatenate([ends, (ends[1:] + ends[:-1]) / 2]))
     x, w = _core.gauss_legendre(10)

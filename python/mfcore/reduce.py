@@ -154,6 +154,22 @@ class ReducedModel:
         f = weights @ self.features(points)
         return float(self.weights @ (self.targets - f) ** 2) + self.noise
 
+    def risk_node_error(self, size: float) -> float:
+        """What `node_error` can do to R of a measure whose predictions have this size.
+
+        V is off by `node_error` times the size of a feature, U by that times the size once more; f is an
+        average of features.
+
+        Examples:
+            >>> import numpy as np, mfcore as mf
+            >>> square = mf.ReducedModel(
+            ...     coordinates=["z"], weights=[1.0], targets=[1.0], features=lambda z: z**2, node_error=1e-6
+            ... )
+            >>> round(square.risk_node_error(1.0), 12)
+            3e-06
+        """
+        return (self.node_error or 0.0) * (2 * size + size**2)
+
     def table(self, *axes: npt.ArrayLike) -> Table:
         """Features on a tensor grid, one axis of coordinate values per coordinate.
 
