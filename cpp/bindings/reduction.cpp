@@ -108,7 +108,8 @@ void bind_reduction(py::module_& m) {
                          const In& nodes, std::shared_ptr<const ChiPanels> panels,
                          std::shared_ptr<const NormalPanels> along) {
                  return std::make_shared<ReducedFeatures>(activation, has_a, has_b, std::move(dims),
-                                                          matrix(nodes, "nodes"), std::move(panels), std::move(along));
+                                                          matrix(nodes, "nodes"), std::move(panels),
+                                                          std::move(along));
              }),
              "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a, "panels"_a = nullptr,
              "along"_a = nullptr)

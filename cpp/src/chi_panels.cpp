@@ -37,8 +37,7 @@ std::vector<double> edges(double d, Index panels) {
     double total = 0;
     for (Index i = 0; i < n; ++i) total += wanted(end * (static_cast<double>(i) + 0.5) / n) * end / n;
     const double scale = std::max(static_cast<double>(panels) - (end * end - tail * tail) / 20, 1.0) / total;
-    return panel_ends(0, end, panels,
-                      [&](double s) { return scale * wanted(s) + (s > tail ? s / 10 : 0); });
+    return panel_ends(0, end, panels, [&](double s) { return scale * wanted(s) + (s > tail ? s / 10 : 0); });
 }
 
 }  // namespace

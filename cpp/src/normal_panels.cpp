@@ -45,8 +45,8 @@ bool NormalPanels::resolves(Index panel, const Bend& bend) const {
 
 NormalPanels::Pieces NormalPanels::cut(const Panel& panel, const Bend& bend, bool rising) const {
     double low = panel.low, high = panel.high;
-    (rising ? low : high) = rising ? std::max(low, bend.centre - bend.half)
-                                   : std::min(high, bend.centre + bend.half);
+    (rising ? low : high) =
+        rising ? std::max(low, bend.centre - bend.half) : std::min(high, bend.centre + bend.half);
     Pieces out{{low}, 1};
     const int parts = bend.kinked ? 2 : kParts;
     for (int k = 0; k <= parts; ++k) {

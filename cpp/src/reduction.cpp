@@ -34,7 +34,7 @@ struct ReducedFeatures::Point {
 struct ReducedFeatures::Chunk {
     std::array<double, kChunk> m, R, S, S_m;
     std::array<std::array<double, kChunk>, 2> S_r;  // derivatives with respect to r_i s_{q,i}
-    std::array<double, kChunk> S_s;                 // with respect to the one direction, if projected along it
+    std::array<double, kChunk> S_s;  // with respect to the one direction, if projected along it
 
     void copy(const TwoRadii::Averages& all, Index first, Index count) {
         std::copy_n(all.S.data() + first, count, S.data());
@@ -189,8 +189,7 @@ void ReducedFeatures::project(const Point& p, Index first, Index count, Chunk& o
 
 // The same in panels of the one direction z: of jump E(b + s z + R u - t)_+, and its derivatives with respect
 // to b, s and R.
-void ReducedFeatures::project_along(const Point& p, Index first, Index count, Chunk& out,
-                                    bool slopes) const {
+void ReducedFeatures::project_along(const Point& p, Index first, Index count, Chunk& out, bool slopes) const {
     using Panels = NormalPanels;
     const double* z = columns_.data() + first;
     const double d = dims_.empty() ? 1 : dims_[0];

@@ -216,9 +216,12 @@ def reduce(model: Model, *, limit: bool = False, nodes: int | None = None) -> Re
 
     Sums over nodes are averages over the data to 1e-12 where features are smooth. In one radius kinks of a
     piecewise linear σ are integrated exactly: V, U, Ψ, ∇Ψ and the risk are as accurate from d = 3 on, ∇Ψ to
-    1e-9 at d = 2 and to 1e-6 at d = 1. Beside directions V is as accurate, U and ∇Ψ lose 4e-4 (one dimension
-    across, r = 0.2) to 1e-6 (seven). Two radii of one size are as accurate from d = 38 on, and lose 1e-3 in
-    ∇Ψ where r₂ is far smaller than an r₁ of three dimensions.
+    1e-9 at d = 2 and to 1e-6 at d = 1. Beside one direction of Gaussian x, V is as accurate at any radius; U
+    and ∇Ψ are sums of products at nodes that all neurons share, and lose 1e-5 in U where steps are sharp
+    (r ≪ s), 4e-8 at r = s/4 across three dimensions, 3e-10 across seven. Beside more directions nodes do not
+    see kinks of r ≪ s at all. Two radii of one size are as accurate from d = 38 on, and lose 1e-3 in ∇Ψ
+    where r₂ is far smaller than an r₁ of three dimensions. `node_error` is measured where kinks are sharp,
+    and `Trajectory.error` contains it.
 
     Args:
         model: With a law that has a symmetry, or with at most three parameters per neuron.

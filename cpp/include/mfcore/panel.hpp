@@ -32,7 +32,7 @@ public:
     double log_mass;  // log of int exp(log_density) dx / (high - low)
 
 private:
-    std::array<double, kOrder> diagonal_, off_, inverse_off_;    // recurrence of p_k in x = (s - mid)/half
+    std::array<double, kOrder> diagonal_, off_, inverse_off_;     // recurrence of p_k in x = (s - mid)/half
     std::array<std::array<double, kOrder>, kOrder> polynomials_;  // p_k(x_q), [k][q]
 };
 

@@ -23,8 +23,8 @@ public:
     /// With `panels`, for piecewise-linear sigma and one radius of finite dimension, the nodes are groups of
     /// panels->size() rows with one direction z and s = scale * panels->rule().nodes in that order; features
     /// are then projections (chi_panels.hpp).
-    /// With `along`, for piecewise-linear sigma, one direction and at most one radius, the nodes are groups of
-    /// along->size() rows with one s and z = scale * along->rule().nodes (normal_panels.hpp).
+    /// With `along`, for piecewise-linear sigma, one direction and at most one radius, the nodes are groups
+    /// of along->size() rows with one s and z = scale * along->rule().nodes (normal_panels.hpp).
     ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims, ConstMat nodes,
                     std::shared_ptr<const ChiPanels> panels = nullptr,
                     std::shared_ptr<const NormalPanels> along = nullptr);
@@ -53,8 +53,8 @@ private:
     bool has_a_, has_b_;
     Index directions_, nodes_;
     std::vector<double> dims_;
-    std::vector<double> columns_;              // the nodes by columns: z_{.,1} .. z_{.,P}, s_{.,1}, s_{.,2}
-    std::vector<Smoother> smoothers_;          // exact average over u_i; at d = inf one for both
+    std::vector<double> columns_;                // the nodes by columns: z_{.,1} .. z_{.,P}, s_{.,1}, s_{.,2}
+    std::vector<Smoother> smoothers_;            // exact average over u_i; at d = inf one for both
     std::shared_ptr<const ChiPanels> panels_;    // of one radius, for sigma with kinks; may be null
     std::shared_ptr<const NormalPanels> along_;  // of one direction, for sigma with kinks; may be null
     bool two_ = false;  // two radii in finite dimension: one exact average, one quadrature
