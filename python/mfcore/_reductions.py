@@ -59,6 +59,7 @@ class Features(_core.ReducedFeatures):
         chi = None if panels is None else _core.ChiPanels(dims[0], panels)
         super().__init__(activation._core, has_a=has_a, has_b=has_b, dims=list(dims), nodes=rows, panels=chi)
         self.rows = rows
+        self.together = 1 if chi is None else len(chi.rule[0])  # nodes whose values depend on each other
         self._arguments = activation, has_a, has_b, dims, rows, panels
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -29,6 +29,8 @@ TOLERANCE = {1: 1e-13, 2: 1e-13}  # part of (Σp Φ²)^½ that may be missed, by
 COARSE = 1e-8  # ... where there are more, and so more functions
 GOOD = 10.0  # times the tolerance is an error that is not worth more points
 CANDIDATES = 4096  # nodes among which those that are kept are chosen
+WORSE = 4.0  # how much more errors may grow from groups of nodes than from nodes, if there are fewer groups
+SOME_GROUPS = 32  # of nodes, enough for the sizes of features
 CHUNK = 1 << 20  # numbers between two chances to be interrupted
 
 
@@ -100,14 +102,20 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
     """The same with `count` nodes at random: for sizes of features, not for their values."""
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
-    if len(reduced.weights) <= count or not _divisible(owner):
+    if not _divisible(owner):
+        return reduced
+    size = owner.together
+    kept = count if size == 1 else max(SOME_GROUPS, count // size)
+    weights = reduced.weights.reshape(-1, size).sum(axis=1)
+    if len(weights) <= kept:
         return reduced
     rng = np.random.default_rng(0)
-    nodes = rng.choice(len(reduced.weights), count, p=reduced.weights / reduced.weights.sum())
+    groups = rng.choice(len(weights), kept, p=weights / weights.sum())
+    nodes = _nodes_of(groups, size)
     fewer = _at_nodes(owner, nodes)
     return dataclasses.replace(
         reduced,
-        weights=np.full(count, 1 / count),
+        weights=(reduced.weights[nodes].reshape(-1, size) / weights[groups, None] / kept).ravel(),
         targets=reduced.targets[nodes],
         features=fewer.features,
         gradients=fewer.gradients,
@@ -115,14 +123,19 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
 
 
 def _divisible(owner: Any) -> TypeGuard[Features]:
-    """Whether values of such features at a node depend on that node alone: averages over panels do not."""
-    return isinstance(owner, Features) and owner._arguments[5] is None
+    """Whether such features can be evaluated at some of the nodes, in groups of `together`."""
+    return isinstance(owner, Features) and len(owner.rows) > owner.together
+
+
+def _nodes_of(groups: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
+    """Nodes of groups of equal size."""
+    return np.asarray((groups[:, None] * size + np.arange(size)).ravel())
 
 
 def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp]) -> Features:
-    """The same features at some of the nodes."""
-    activation, has_a, has_b, dims, given, _ = owner._arguments
-    return Features(activation, has_a, has_b, dims, given[nodes])
+    """The same features at some of the nodes, in whole groups."""
+    activation, has_a, has_b, dims, given, panels = owner._arguments
+    return Features(activation, has_a, has_b, dims, given[nodes], panels)
 
 
 def _made(reduced: ReducedModel, rows: FloatArray) -> ReducedModel:
@@ -235,9 +248,30 @@ def _picked(
         among = np.sort(rng.choice(among, CANDIDATES, replace=False, p=leverage / leverage.sum()))
     _, order = scipy.linalg.qr(rows[:, among], mode="r", pivoting=True)
     nodes = np.sort(among[order[: min(len(among), k + k // 4)]])
-    matrix = np.sqrt(k) * root[nodes, None] * scipy.linalg.pinv(rows[:, nodes])
+    inverse = scipy.linalg.pinv(rows[:, nodes])
+    if owner.together > 1:
+        nodes, inverse = _grouped(rows, among[order], owner.together, WORSE * np.linalg.norm(inverse, 2))
+    matrix = np.sqrt(k) * root[nodes, None] * inverse
     fewer = _at_nodes(owner, nodes)
     return (
         _times(fewer.features, matrix, owner),
         lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
     )
+
+
+def _grouped(
+    rows: FloatArray, order: npt.NDArray[np.intp], size: int, most: float
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Groups of the first nodes of `order`, so many that the inverse of W there has a norm of at most `most`.
+
+    By so much errors of features at these nodes can grow.
+    """
+    first = np.unique(order // size, return_index=True)
+    groups = first[0][np.argsort(first[1])]
+    count = 1 + len(rows) // size
+    while True:
+        nodes = _nodes_of(np.sort(groups[:count]), size)
+        inverse = scipy.linalg.pinv(rows[:, nodes])
+        if count >= len(groups) or np.linalg.norm(inverse, 2) <= most:
+            return nodes, inverse
+        count *= 2
