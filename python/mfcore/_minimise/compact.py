@@ -29,6 +29,7 @@ TOLERANCE = {1: 1e-13, 2: 1e-13}  # part of (Σp Φ²)^½ that may be missed, by
 COARSE = 1e-8  # ... where there are more, and so more functions
 GOOD = 10.0  # times the tolerance is an error that is not worth more points
 CANDIDATES = 4096  # nodes among which those that are kept are chosen
+NEARLY = 3.0  # times the error of a span of features: as good, if these are averages over panels
 WORSE = 4.0  # how much more errors may grow from groups of nodes than from nodes, if there are fewer groups
 SOME_GROUPS = 32  # of nodes, enough for the sizes of features
 CHUNK = 1 << 20  # numbers between two chances to be interrupted
@@ -87,13 +88,18 @@ def compact(
         rows = _row_space(table[TESTS:], tolerance)
         if len(rows) == len(reduced.weights):
             return Compact(reduced, reduced)
-        found = _made(reduced, rows)
-        values = found.features(sample[:TESTS]) / (np.sqrt(len(rows)) * size[:TESTS, None])
-        error = float(np.sqrt(np.square(table[:TESTS] - values @ rows).sum(axis=1)).max())
+        tests, good = table[:TESTS], GOOD * tolerance
+        best = _distance(tests, tests @ rows.T @ rows)
+        for alone in (True, False) if _together(reduced) > 1 else (False,):
+            found = _made(reduced, rows, alone)
+            values = found.features(sample[:TESTS]) / (np.sqrt(len(rows)) * size[:TESTS, None])
+            error = _distance(tests, values @ rows)
+            if error <= max(good, NEARLY * best):
+                break
         count *= 2
-        if error <= GOOD * tolerance or count > MOST or count * len(reduced.weights) > MOST_NUMBERS:
+        if error <= good or count > MOST or count * len(reduced.weights) > MOST_NUMBERS:
             break
-    if error > GOOD * tolerance and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
+    if error > good and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
         return Compact(reduced, reduced)
     return Compact(found, reduced, rows, error)
 
@@ -122,6 +128,18 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
     )
 
 
+def _together(reduced: ReducedModel) -> int:
+    """Nodes of a group; 1 if features can only be evaluated at all nodes."""
+    plain: Any = reduced.features
+    owner = getattr(plain.function, "__self__", None)
+    return owner.together if _divisible(owner) else 1
+
+
+def _distance(one: FloatArray, other: FloatArray) -> float:
+    """Largest distance of two rows."""
+    return float(np.sqrt(np.square(one - other).sum(axis=1)).max())
+
+
 def _divisible(owner: Any) -> TypeGuard[Features]:
     """Whether such features can be evaluated at some of the nodes, in groups of `together`."""
     return isinstance(owner, Features) and len(owner.rows) > owner.together
@@ -132,15 +150,15 @@ def _nodes_of(groups: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
     return np.asarray((groups[:, None] * size + np.arange(size)).ravel())
 
 
-def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp]) -> Features:
-    """The same features at some of the nodes, in whole groups."""
+def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp], alone: bool = False) -> Features:
+    """The same features at some of the nodes: in whole groups, or `alone` without averages over panels."""
     activation, has_a, has_b, dims, given, panels = owner._arguments
-    return Features(activation, has_a, has_b, dims, given[nodes], panels)
+    return Features(activation, has_a, has_b, dims, given[nodes], None if alone else panels)
 
 
-def _made(reduced: ReducedModel, rows: FloatArray) -> ReducedModel:
-    """The model of the span of orthonormal rows."""
-    values, slopes = _picked(reduced, rows)
+def _made(reduced: ReducedModel, rows: FloatArray, alone: bool) -> ReducedModel:
+    """The model of the span of orthonormal rows; see `_picked`."""
+    values, slopes = _picked(reduced, rows, alone)
     k, root = len(rows), np.sqrt(reduced.weights)
     target = rows @ (root * reduced.targets)
     missed = root * reduced.targets - target @ rows
@@ -230,9 +248,12 @@ def _times(
 
 
 def _picked(
-    reduced: ReducedModel, rows: FloatArray
+    reduced: ReducedModel, rows: FloatArray, alone: bool
 ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray] | None]:
-    """√K F and its gradients: from Φ at K nodes chosen by pivots, where nodes can be left out."""
+    """√K F and its gradients: from Φ at K nodes chosen by pivots, where nodes can be left out.
+
+    Averages over panels need whole groups of nodes, or are replaced, `alone`, by values at nodes.
+    """
     k, root = len(rows), np.sqrt(reduced.weights)
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
@@ -247,12 +268,13 @@ def _picked(
         rng = np.random.default_rng(0)
         among = np.sort(rng.choice(among, CANDIDATES, replace=False, p=leverage / leverage.sum()))
     _, order = scipy.linalg.qr(rows[:, among], mode="r", pivoting=True)
-    nodes = np.sort(among[order[: min(len(among), k + k // 4)]])
+    kept = 2 * k if alone else k + k // 4
+    nodes = np.sort(among[order[: min(len(among), kept)]])
     inverse = scipy.linalg.pinv(rows[:, nodes])
-    if owner.together > 1:
+    if owner.together > 1 and not alone:
         nodes, inverse = _grouped(rows, among[order], owner.together, WORSE * np.linalg.norm(inverse, 2))
     matrix = np.sqrt(k) * root[nodes, None] * inverse
-    fewer = _at_nodes(owner, nodes)
+    fewer = _at_nodes(owner, nodes, alone)
     return (
         _times(fewer.features, matrix, owner),
         lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
