@@ -23,6 +23,8 @@ from .boxes import Box
 FEW = 64  # nodes that need no help
 FIRST, MOST = 256, 1024  # points that W is made from, ...
 MOST_NUMBERS = 25_000_000  # ... and features there
+REFUSED = 120_000_000  # features at the first points that would take gigabytes and minutes
+SECONDS = 0.5  # that features to a tolerance given may take, nominally
 MOST_WHOLE = 2048  # nodes that can all be kept in one coordinate, if few are not good enough
 TESTS = 48  # fresh points that the error is measured at
 TOLERANCE = {1: 1e-13, 2: 1e-13}  # part of (Σp Φ²)^½ that may be missed, by the number of coordinates, ...
@@ -73,11 +75,17 @@ def compact(
         reduced: The model.
         box: Where it has to hold.
         wide: Points are in proportion to their size, for boxes of many orders of magnitude.
-        tolerance: Part of (Σp Φ²)^½ that may be missed; None: by the number of coordinates.
+        tolerance: Part of (Σp Φ²)^½ that may be missed; None: by the number of coordinates, whatever it takes.
     """
     if len(reduced.weights) <= FEW:
         return Compact(reduced, reduced)
-    count = FIRST
+    count, most = FIRST, MOST if tolerance is None else min(MOST, SECONDS / _seconds(reduced))
+    if (FIRST + TESTS) * len(reduced.weights) > REFUSED:
+        raise ValueError(
+            f"model must have at most {REFUSED // (FIRST + TESTS)} nodes of data for a minimum over measures, "
+            f"got {len(reduced.weights)}: fewer by model.reduce(nodes=…), whose node_error tells what they "
+            "lose; or mf.solve with mf.Atoms, or with networks, looks for a minimum by following the dynamics"
+        )
     tolerance = TOLERANCE.get(len(box), COARSE) if tolerance is None else tolerance
     table, size, sample = np.empty((0, len(reduced.weights))), np.empty(0), _scattered(reduced, box, wide)
     while True:
@@ -97,7 +105,7 @@ def compact(
             if error <= max(good, NEARLY * best):
                 break
         count *= 2
-        if error <= good or count > MOST or count * len(reduced.weights) > MOST_NUMBERS:
+        if error <= good or count > most or count * len(reduced.weights) > MOST_NUMBERS:
             break
     if error > good and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
         return Compact(reduced, reduced)
@@ -133,6 +141,13 @@ def _together(reduced: ReducedModel) -> int:
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
     return owner.together if _divisible(owner) else 1
+
+
+def _seconds(reduced: ReducedModel) -> float:
+    """About what a point costs, where coordinates are of order 1; the same on every machine."""
+    plain: Any = reduced.features
+    owner = getattr(plain.function, "__self__", None)
+    return 1e-9 * owner.nanoseconds if isinstance(owner, Features) else 1e-9 * len(reduced.weights)
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:
