@@ -75,15 +75,15 @@ def compact(
         reduced: The model.
         box: Where it has to hold.
         wide: Points are in proportion to their size, for boxes of many orders of magnitude.
-        tolerance: Part of (Σp Φ²)^½ that may be missed; None: by the number of coordinates, whatever it takes.
+        tolerance: Part of (Σp Φ²)^½ that may be missed; None: by the number of coordinates.
     """
     if len(reduced.weights) <= FEW:
         return Compact(reduced, reduced)
     count, most = FIRST, MOST if tolerance is None else min(MOST, SECONDS / _seconds(reduced))
     if (FIRST + TESTS) * len(reduced.weights) > REFUSED:
         raise ValueError(
-            f"model must have at most {REFUSED // (FIRST + TESTS)} nodes of data for a minimum over measures, "
-            f"got {len(reduced.weights)}: fewer by model.reduce(nodes=…), whose node_error tells what they "
+            f"model must have at most {REFUSED // (FIRST + TESTS)} nodes of data for a minimum over "
+            f"measures, got {len(reduced.weights)}: fewer by model.reduce(nodes=…), whose node_error tells what they "
             "lose; or mf.solve with mf.Atoms, or with networks, looks for a minimum by following the dynamics"
         )
     tolerance = TOLERANCE.get(len(box), COARSE) if tolerance is None else tolerance
@@ -287,7 +287,8 @@ def _picked(
     nodes = np.sort(among[order[: min(len(among), kept)]])
     inverse = scipy.linalg.pinv(rows[:, nodes])
     if owner.together > 1 and not alone:
-        nodes, inverse = _grouped(rows, among[order], owner.together, WORSE * np.linalg.norm(inverse, 2))
+        most = WORSE * float(np.linalg.norm(inverse, 2))
+        nodes, inverse = _grouped(rows, among[order], owner.together, most)
     matrix = np.sqrt(k) * root[nodes, None] * inverse
     fewer = _at_nodes(owner, nodes, alone)
     return (

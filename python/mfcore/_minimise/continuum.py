@@ -200,9 +200,7 @@ class _Errors:
     def moments(self) -> float:
         return float(sum(errors.sum() for errors in self.means))
 
-    def wrong(
-        self, where: Places, found: Solution, steep: list[FloatArray], goal: float
-    ) -> list[FloatArray]:
+    def wrong(self, where: Places, found: Solution, steep: list[FloatArray], goal: float) -> list[FloatArray]:
         """How wrong panels are: those with more than 1 should be halved."""
         size = rounding(where, found)
         deviation = np.square(where.features.values - found.mean).sum(axis=1)

@@ -63,9 +63,7 @@ def integrated(
     """The stationary law or, if `fixed`, D at `f`: see `continuum`."""
     small = around(reduced, box, ends) if small is None else small
     enough = LITTLE * small.error
-    found = continuum(
-        small.model, box, small.restricted(f), tolerance, fixed=fixed, ends=ends, enough=enough
-    )
+    found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, ends=ends, enough=enough)
     for _ in range(MOST_WIDER):
         if found.outside <= OUTSIDE:
             break

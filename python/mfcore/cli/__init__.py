@@ -1,6 +1,7 @@
 """The command line, ``mfcore`` or ``python -m mfcore``: `main` is all of it.
 
-Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 143 terminated. Errors take one line; ``--debug`` shows tracebacks.
+Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 143 terminated. Errors take one line; ``--debug``
+shows tracebacks.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if failure:
         print(f"mfcore: error: {failure}", file=sys.stderr)
         return 1
-    return {"diverged": 1, "interrupted": arguments.termination.code}.get(result.status, 0)
+    codes: dict[str, int] = {"diverged": 1, "interrupted": arguments.termination.code}
+    return codes.get(result.status, 0)
 
 
 def _place(options: dict[str, Any], arguments: argparse.Namespace) -> Place | None:

@@ -8,7 +8,7 @@ from types import FrameType, TracebackType
 
 
 class Termination:
-    """As a context, within which SIGTERM is a KeyboardInterrupt, unless the caller has its own answer to it."""
+    """Within it SIGTERM is a KeyboardInterrupt, unless the caller has its own answer to it."""
 
     def __init__(self) -> None:
         self.came = False
@@ -16,7 +16,7 @@ class Termination:
 
     @property
     def code(self) -> int:
-        """The exit code of a command that was stopped, as shells tell it: 128 and the number of the signal."""
+        """The exit code of a command that was stopped: 128 and the number of the signal."""
         return 128 + (signal.SIGTERM if self.came else signal.SIGINT)
 
     def told(self, message: str) -> str:
