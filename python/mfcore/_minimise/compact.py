@@ -83,8 +83,8 @@ def compact(
     if (FIRST + TESTS) * len(reduced.weights) > REFUSED:
         raise ValueError(
             f"model must have at most {REFUSED // (FIRST + TESTS)} nodes of data for a minimum over "
-            f"measures, got {len(reduced.weights)}: fewer by model.reduce(nodes=…), whose node_error tells what "
-            "they lose; or mf.solve with mf.Atoms or networks, which follow the dynamics to a minimum"
+            f"measures, got {len(reduced.weights)}: fewer by model.reduce(nodes=…), whose node_error tells "
+            "what they lose; or mf.solve with mf.Atoms or networks, which follow the dynamics to a minimum"
         )
     tolerance = TOLERANCE.get(len(box), COARSE) if tolerance is None else tolerance
     table, size, sample = np.empty((0, len(reduced.weights))), np.empty(0), _scattered(reduced, box, wide)
