@@ -71,16 +71,20 @@ class Features(_core.ReducedFeatures):
         panels: int | None = None,
         along: int | None = None,
     ) -> None:
+        chi = None if panels is None else _core.ChiPanels(dims[0], panels)
+        normal = None if along is None else _core.NormalPanels(along)
         super().__init__(
             activation._core,
             has_a=has_a,
             has_b=has_b,
             dims=list(dims),
             nodes=rows,
-            panels=None if panels is None else _core.ChiPanels(dims[0], panels),
-            along=None if along is None else _core.NormalPanels(along),
+            panels=chi,
+            along=normal,
         )
         self.rows = rows
+        # Nodes whose values depend on each other:
+        self.together = math.prod(len(rule.rule[0]) for rule in (chi, normal) if rule is not None)
         self._arguments = activation, has_a, has_b, dims, rows, panels, along
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import mfcore as mf
 import numpy as np
 import pytest
 from command_line import run
+from mfcore.cli import main
 from problems import same
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "run.toml"
@@ -189,7 +190,10 @@ def test_a_pipe_gets_the_table_and_no_progress_bar(folder):
     assert done.stderr == ""
 
 
-def test_ctrl_c_saves_what_there_is_and_says_where(folder):
+@pytest.mark.parametrize(
+    ("sent", "name", "code"), [(signal.SIGINT, "Ctrl-C", 130), (signal.SIGTERM, "SIGTERM", 143)]
+)
+def test_ctrl_c_and_sigterm_save_what_there_is_and_say_where(folder, sent, name, code):
     changes = ["horizon=1e6", "method.step=1e-5", "save_at=[0.0]", "checkpoint=part.npz"]
     arguments = [word for change in changes for word in ("--set", change)]
     command = [sys.executable, "-c", IN_A_PROCESS, "run", "small.toml", *arguments]
@@ -198,11 +202,20 @@ def test_ctrl_c_saves_what_there_is_and_says_where(folder):
         while not Path("part.npz").exists() and time.monotonic() < deadline:  # the run has begun
             time.sleep(0.02)
         time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert out.startswith("interrupted: stopped by Ctrl-C at t = ")
-    assert re.fullmatch(r"mfcore: interrupted: stopped by Ctrl-C [^\n]*; saved in small.npz\n", err)
+    assert process.returncode == code
+    assert out.startswith(f"interrupted: stopped by {name} at t = ")
+    assert re.fullmatch(rf"mfcore: interrupted: stopped by {name} [^\n]*; saved in small.npz\n", err)
     result = mf.load("small.npz")
     assert result.status == "interrupted"
     assert result.final.shape == (20, 6)
+    seconds = [*arguments, "--set", "max_seconds=0.2", "--resume", "--force"]
+    assert main(["run", "small.toml", *seconds]) == 0
+    assert mf.load("small.npz").meta["steps"] > result.meta["steps"]  # the checkpoint was there, and led on
+
+
+def test_a_command_leaves_sigterm_as_it_was(folder, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    assert run(capsys, "run", "small.toml")[0] == 0
+    assert signal.getsignal(signal.SIGTERM) is before
