@@ -15,7 +15,9 @@ Examples:
 
 from ._budget import GAPS, RUNGS, Bound, Ladder
 from ._ladder import ladder
+from ._leap import information_exponent, isoleap, leap
 from ._rates import Rate, Rates, rates_in_dimension
+from ._spectrum import RegressionRisk, Spectrum, regression_risk, zonal_spectrum
 from ._steps import StepProposal, modified_flow, propose_step
 
 __all__ = [
@@ -25,9 +27,16 @@ __all__ = [
     "Ladder",
     "Rate",
     "Rates",
+    "RegressionRisk",
+    "Spectrum",
     "StepProposal",
+    "information_exponent",
+    "isoleap",
     "ladder",
+    "leap",
     "modified_flow",
     "propose_step",
     "rates_in_dimension",
+    "regression_risk",
+    "zonal_spectrum",
 ]

@@ -1,0 +1,242 @@
+"""Kernels of the angle alone: eigenvalues by degree, and the risk of kernel ridge regression with them.
+
+On the sphere of radius √d in R^d, or on the hypercube {−1, 1}^d, a kernel k(x, x') = h(⟨x, x'⟩/d) has one
+eigenvalue λ_k per degree k, with the harmonic polynomials (or monomials) of that degree as eigenfunctions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize
+
+from .._base import check
+from .._base.check import FloatArray
+
+_PANELS = 256  # of the angle; the densities are smooth there
+_REACH = 14.0  # standard deviations of the cosine, beyond which nothing is left
+_NODES = np.polynomial.legendre.leggauss(16)
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues of a kernel of the angle, by degree.
+
+    Attributes:
+        eigenvalues: λ_0, λ_1, …, λ_K.
+        multiplicities: m_k, the dimension of the space of degree k.
+        tail: h(1) − Σ_k λ_k m_k, what the degrees beyond K have together.
+
+    Examples:
+        >>> from mfcore import theory
+        >>> theory.zonal_spectrum(lambda u: 1 + u, 10, degree=2)
+        Spectrum(eigenvalues=[1, 0.1, 0], multiplicities=[1, 10, 54], tail=0)
+    """
+
+    eigenvalues: FloatArray
+    multiplicities: FloatArray
+    tail: float
+
+    def __repr__(self) -> str:
+        floor = 1e-15 * float(np.abs(self.eigenvalues * self.multiplicities).sum() + abs(self.tail))
+        shown = [0.0 if abs(x) <= floor else x for x in self.eigenvalues]
+        tail = 0.0 if abs(self.tail) <= 8 * floor else self.tail
+        return (
+            f"Spectrum(eigenvalues=[{', '.join(f'{x:.6g}' for x in shown)}], "
+            f"multiplicities=[{', '.join(f'{m:.6g}' for m in self.multiplicities)}], tail={tail:.6g})"
+        )
+
+
+@dataclass(frozen=True)
+class RegressionRisk:
+    """Risks of ridge regression with n samples, as its deterministic equivalent has them.
+
+    Attributes:
+        risk: Excess risk E(f̂ − f)² on labels without noise; an array if `samples` was one.
+        train: Mean square error on the samples, noise included.
+        effective_ridge: κ, below which eigenvalues are not learned.
+
+    Examples:
+        >>> from mfcore import theory
+        >>> spectrum = theory.zonal_spectrum(lambda u: 1 + u, 10, degree=1)
+        >>> found = theory.regression_risk(spectrum, [0.0, 1.0], samples=22, ridge=0.0, noise=1.0)
+        >>> round(found.risk, 12)  # 11 parameters, 22 samples: noise · 11/(22 − 11)
+        1.0
+    """
+
+    risk: float | FloatArray
+    train: float | FloatArray
+    effective_ridge: float | FloatArray
+
+
+def zonal_spectrum(
+    kernel: Callable[[FloatArray], npt.ArrayLike], d: int, *, degree: int, inputs: str = "sphere"
+) -> Spectrum:
+    """Eigenvalues of k(x, x') = h(⟨x, x'⟩/d) on the sphere of radius √d or on the hypercube.
+
+    λ_k = E h(u)P_k(u), u = ⟨x, x'⟩/d for two independent inputs, P_k the orthogonal polynomial of degree k
+    (Legendre's in dimension d, or Krawtchouk's) with P_k(1) = 1; and h(1) = Σ_k λ_k m_k.
+
+    Args:
+        kernel: h, a vectorised function of the cosine in [−1, 1].
+        d: Dimension; at least 2.
+        degree: The largest degree K wanted; on the hypercube at most d.
+        inputs: ``"sphere"`` or ``"hypercube"``.
+
+    Returns:
+        Eigenvalues and multiplicities of degrees 0 … K, and the trace beyond.
+
+    Raises:
+        ValueError: If the kernel does not return one finite number for each cosine.
+
+    Examples:
+        >>> from mfcore import theory
+        >>> theory.zonal_spectrum(lambda u: u**2, 5, degree=3)
+        Spectrum(eigenvalues=[0.2, 0, 0.0571429, 0], multiplicities=[1, 5, 14, 30], tail=0)
+    """
+    d = check.integer(d, "d", at_least=2)
+    inputs = check.choice(inputs, "inputs", ("sphere", "hypercube"))
+    degree = check.integer(degree, "degree", at_least=0, at_most=None if inputs == "sphere" else d)
+    u, p = _sphere_rule(d) if inputs == "sphere" else _cube_rule(d)
+    values, at_one = np.split(_checked(kernel, np.append(u, 1.0)), [len(u)])
+    weighted = p * values
+    counts = [_harmonics(d, k) if inputs == "sphere" else float(math.comb(d, k)) for k in range(degree + 1)]
+    found = np.array([weighted @ row for row in _polynomials(u, d, degree, inputs)])
+    counted = np.array(counts)
+    return Spectrum(found, counted, float(at_one[0] - found @ counted))
+
+
+def regression_risk(
+    spectrum: Spectrum,
+    power: npt.ArrayLike,
+    *,
+    samples: int | npt.ArrayLike,
+    ridge: float = 0.0,
+    noise: float = 0.0,
+) -> RegressionRisk:
+    """Risk of kernel ridge regression f̂ = K(·, X)(K + ridge·I)⁻¹y in high dimension.
+
+    The effective ridge κ solves n = Σ_k m_kλ_k/(λ_k + κ) + (ridge + tail)/κ, and
+
+        excess risk = [Σ_k c_k²(κ/(λ_k + κ))² + τ²]/(1 − n⁻¹Σ_k m_k(λ_k/(λ_k + κ))²) − τ²,
+
+    the deterministic equivalent of the risk for inputs that are random. Degrees beyond the last count as
+    ridge, and the target has none of them. The error on the samples is (ridge/nκ)²(excess risk + τ²).
+
+    Args:
+        spectrum: Of the kernel, by `zonal_spectrum`, or made by hand.
+        power: c_k², the squared norm of the target in degree k; degrees left out have none.
+        samples: n, or several.
+        ridge: Added to the diagonal of the kernel matrix.
+        noise: τ², the variance of the noise of labels.
+
+    Examples:
+        >>> from mfcore import theory
+        >>> spectrum = theory.zonal_spectrum(lambda u: 1 + u + u**2, 20, degree=2)
+        >>> few, many = theory.regression_risk(spectrum, [0, 1, 1], samples=[60, 600], noise=0.1).risk
+        >>> bool(few > many)
+        True
+    """
+    check.instance(spectrum, "spectrum", Spectrum, "a Spectrum")
+    ridge = check.number(ridge, "ridge", at_least=0)
+    noise = check.number(noise, "noise", at_least=0)
+    weights = check.array(power, "power", shape=(None,))
+    if len(weights) > len(spectrum.eigenvalues):
+        raise ValueError(
+            f"power must have at most {len(spectrum.eigenvalues)} degrees, those of spectrum, "
+            f"got {len(weights)}"
+        )
+    if (weights < 0).any():
+        raise ValueError(f"power must be >= 0, got {weights.min()}")
+    weights = np.pad(weights, (0, len(spectrum.eigenvalues) - len(weights)))
+    wanted = check.array(samples, "samples", shape=np.shape(samples))
+    if not (wanted >= 1).all():
+        raise ValueError(f"samples must be >= 1, got {wanted.min()}")
+    found = np.array([_risk(spectrum, weights, float(n), ridge, noise) for n in wanted.ravel()])
+    if wanted.ndim == 0:
+        return RegressionRisk(*map(float, found[0]))
+    return RegressionRisk(*(column.reshape(wanted.shape) for column in found.T))
+
+
+def _risk(
+    spectrum: Spectrum, power: FloatArray, n: float, ridge: float, noise: float
+) -> tuple[float, float, float]:
+    """Excess risk, error on the samples, and κ, for n samples."""
+    eigenvalues = np.maximum(spectrum.eigenvalues, 0.0)  # rounding may leave some below 0
+    count, beyond = spectrum.multiplicities, ridge + max(spectrum.tail, 0.0)
+    dimension = float(count[eigenvalues > 0].sum())
+    if n > dimension and beyond == 0:  # more samples than dimensions: they determine all
+        kappa, kept = 0.0, (eigenvalues > 0).astype(float)
+    else:
+        largest = float(count @ eigenvalues) + beyond  # n κ is at most the trace
+        if largest == 0:
+            return float(power.sum()), float(power.sum()) + noise, 0.0
+
+        def surplus(log_kappa: float) -> float:
+            kappa = math.exp(log_kappa)
+            return float(count @ (eigenvalues / (eigenvalues + kappa))) + beyond / kappa - n
+
+        high = math.log(largest / n)
+        low = high - 1.0
+        while surplus(low) < 0 and low > high - 700:
+            low -= 2 * (high - low)
+        kappa = math.exp(optimize.brentq(surplus, low, high + 1e-9, xtol=1e-14, rtol=1e-14))
+        kept = eigenvalues / (eigenvalues + kappa)
+    spread = 1 - float(count @ kept**2) / n
+    if spread <= 0:  # as many samples as dimensions: the risk has its peak there
+        return math.inf, 0.0, kappa
+    total = (float(power @ (1 - kept) ** 2) + noise) / spread
+    share = ridge / (n * kappa) if kappa > 0 else 1 - dimension / n
+    train = share**2 * total if kappa > 0 else share * (float(power @ (1 - kept) ** 2) + noise)
+    return total - noise, train, kappa
+
+
+def _checked(kernel: Callable[[FloatArray], npt.ArrayLike], u: FloatArray) -> FloatArray:
+    if not callable(kernel):
+        raise TypeError(f"kernel must be a function of the cosine, got {check.shown(kernel)}")
+    values = np.asarray(kernel(u.copy()), dtype=np.float64)
+    if values.shape != u.shape:
+        raise ValueError(f"kernel must map shape {u.shape} to {u.shape}, got {values.shape}")
+    if not np.isfinite(values).all():
+        at = u[np.argmin(np.isfinite(values))]
+        raise ValueError(f"kernel must be finite on [−1, 1], got {kernel(np.array([at]))} at {at}")
+    return values
+
+
+def _sphere_rule(d: int) -> tuple[FloatArray, FloatArray]:
+    """Cosines u of two random points and weights, by Gauss panels of the angle φ, of density sin^{d−2}φ."""
+    reach = min(math.pi / 2, _REACH / math.sqrt(d))
+    edges = math.pi / 2 + np.linspace(-reach, reach, _PANELS + 1)
+    half = np.diff(edges)[:, None] / 2
+    angle = (edges[:-1, None] + half * (1 + _NODES[0])).ravel()
+    log_density = (d - 2) * np.log(np.sin(angle))
+    weights = (half * _NODES[1]).ravel() * np.exp(log_density - log_density.max())
+    return np.cos(angle), weights / weights.sum()
+
+
+def _cube_rule(d: int) -> tuple[FloatArray, FloatArray]:
+    """Cosines 1 − 2j/d of two random corners that differ in j coordinates, and their probabilities."""
+    j = np.arange(d + 1)
+    logs = np.array([math.lgamma(d + 1) - math.lgamma(i + 1) - math.lgamma(d - i + 1) for i in j])
+    weights = np.exp(logs - logs.max())
+    return 1 - 2 * j / d, weights / weights.sum()
+
+
+def _harmonics(d: int, k: int) -> float:
+    """Dimension of the harmonic polynomials of degree k in d variables."""
+    return float(math.comb(d + k - 1, k) - (math.comb(d + k - 3, k - 2) if k >= 2 else 0))
+
+
+def _polynomials(u: FloatArray, d: int, degree: int, inputs: str) -> list[FloatArray]:
+    """P_0(u) … P_degree(u) with P_k(1) = 1: Legendre's in dimension d, or Krawtchouk's on {−1, 1}^d."""
+    rows = [np.ones_like(u), u]
+    for k in range(1, degree):
+        if inputs == "sphere":
+            rows.append(((2 * k + d - 2) * u * rows[k] - k * rows[k - 1]) / (k + d - 2))
+        else:
+            rows.append((d * u * rows[k] - k * rows[k - 1]) / (d - k))
+    return rows[: degree + 1]
