@@ -126,11 +126,11 @@ void bind_grid(py::module_& m) {
             "mass"_a);
 
     py::class_<GridAxis>(m, "GridAxis", "Cells along one coordinate.")
-        .def(
-            py::init([](std::vector<double> width, std::vector<double> coupling, std::vector<Index> watched) {
-                return GridAxis{std::move(width), std::move(coupling), std::move(watched)};
-            }),
-            "width"_a, "coupling"_a, "watched"_a = std::vector<Index>());
+        .def(py::init(
+                 [](std::vector<double> width, std::vector<double> conductance, std::vector<Index> watched) {
+                     return GridAxis{std::move(width), std::move(conductance), std::move(watched)};
+                 }),
+             "width"_a, "conductance"_a, "watched"_a = std::vector<Index>());
 
     py::class_<GridStepper>(m, "GridStepper", "Steps of finite volumes on masses of the caller's.")
         .def(py::init<const GridPotential&, std::vector<GridAxis>, const std::string&>(), "potential"_a,

@@ -189,7 +189,7 @@ inline Pair<T> box_muller(W radius_bits, W angle_bits) {
 
 }  // namespace
 
-Block philox4x32(const Block& counter, const std::array<std::uint32_t, 2>& key) {
+PhiloxBlock philox4x32(const PhiloxBlock& counter, const std::array<std::uint32_t, 2>& key) {
     const Philox philox(Word{key[1]} << 32 | key[0], counter[2], counter[3]);
     const Halves<Word> h = philox(std::array{Word{counter[1]} << 32 | counter[0]})[0];
     return {static_cast<std::uint32_t>(h.first), static_cast<std::uint32_t>(h.first >> 32),

@@ -25,14 +25,14 @@ FiniteVolume::FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, 
         const Index n = c == 0 && !flat ? rows : potential_.cols();
         require(static_cast<Index>(axis.width.size()) == n, "width", "has the wrong length",
                 axis.width.size());
-        require(static_cast<Index>(axis.coupling.size()) == n - 1, "coupling", "has the wrong length",
-                axis.coupling.size());
+        require(static_cast<Index>(axis.conductance.size()) == n - 1, "conductance", "has the wrong length",
+                axis.conductance.size());
         for (const Index i : axis.watched) require(i >= 0 && i < n, "watched", "must be cells", i);
         // Around the cells and in the padding everything is closed.
         const Index size = (c == 0 && !flat ? rows : stride) + 2 * kMargin;
-        coupling_[c].assign(size, 0.0);
+        conductance_[c].assign(size, 0.0);
         inverse_[c].assign(size, 0.0);
-        std::copy(axis.coupling.begin(), axis.coupling.end(), coupling_[c].begin() + kMargin);
+        std::copy(axis.conductance.begin(), axis.conductance.end(), conductance_[c].begin() + kMargin);
         for (Index i = 0; i < n; ++i) {
             require(axis.width[i] > 0, "width", "must be > 0", axis.width[i]);
             inverse_[c][kMargin + i] = 1 / axis.width[i];

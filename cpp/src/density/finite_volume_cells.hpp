@@ -41,10 +41,10 @@ struct Leaving {
     Packet descent;  // mass times velocity times slope of Psi
 };
 
-/// Velocities at the faces are -coupling (Psi_{i+1} - Psi_i) (rates and distances are in the couplings, 0 at
-/// walls); only those that point out of the cell take its mass, the density being that of the cell (upwind)
-/// or, for MUSCL, its linear reconstruction at the face with van Leer's slope 2 ab / (a + b): eqs. (7.1) to
-/// (7.3).
+/// Velocities at the faces are -conductance (Psi_{i+1} - Psi_i) (rates and distances are in the conductances,
+/// 0 at closed faces); only those that point out of the cell take its mass, the density being that of the
+/// cell (upwind) or, for MUSCL, its linear reconstruction at the face with van Leer's slope 2 ab / (a + b):
+/// eqs. (7.1) to (7.3).
 template <bool Muscl>
 inline Leaving leave(const Three& psi, const Three& mass, const Three& inverse, Packet before, Packet after) {
     const Packet zero = {};
@@ -54,7 +54,7 @@ inline Leaving leave(const Three& psi, const Three& mass, const Three& inverse, 
     Leaving out;
     out.share = (v_back + v_on) * inverse.here;
     if constexpr (Muscl) {
-        // No slope across walls: there the neighbour would be this cell's mirror image.
+        // No slope across a closed face: there the neighbour would be this cell's mirror image.
         const Packet a = simd::select<double>(before > zero, rho - mass.before * inverse.before, zero);
         const Packet b = simd::select<double>(after > zero, mass.after * inverse.after - rho, zero);
         const auto same_sign = ((a > zero) & (b > zero)) | ((a < zero) & (b < zero));

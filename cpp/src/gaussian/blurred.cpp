@@ -44,7 +44,7 @@ constexpr Blurred::Node kKolmogorov[] = {{0.18637397603940997, 4.248701399968935
                                          {4.220695816996553, 5.751197196167081e-15}};
 constexpr Blurred::Node kOne[] = {{1.0, 1.0}};
 
-/// One neuron of every lane with one width V of its noise: S = sqrt(R^2 + V^2) and the level h = -m/S.
+/// One neuron of every lane with one width V of its noise: S = sqrt(R^2 + V^2) and the threshold h = -m/S.
 struct Widened {
     Pack inverse, r, v;  // 1/S, R/S and V/S
     Pack mean, h;        // m/S, and -m/S within reach of the tables
@@ -58,7 +58,7 @@ struct Widened {
 struct Joint {
     Pack S1, S2, inverse1, inverse2;
     Pack x, y, near_x,
-        near_y;  // m/S as it is, and kept within 40: what multiplies a density of its own level
+        near_y;  // m/S as it is, and kept within 40: what multiplies a density of its own threshold
     Pack rho, s2, L, F1, F2, p, X1, X2;  // X1 = (x - rho y)/s^2
 
     Joint mirrored() const {
@@ -153,8 +153,8 @@ private:
                 one.at.density * at.k_of_h.tail,
                 two.at.density * at.h_of_k.tail,
                 one.at.density * at.k_of_h.density * inverse,
-                -at.h_level * inverse,
-                -at.k_level * inverse};
+                -at.h_threshold * inverse,
+                -at.k_threshold * inverse};
     }
 
     void pack_of(Chosen i, Chosen j, Pack q, Index c, PairExpectations out) const {

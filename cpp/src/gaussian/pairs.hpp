@@ -36,11 +36,11 @@ void own_homogeneous_potential(const Network& network, const Side& side, const d
 
 /// One knot of a piecewise linear neuron: gap = t - m, h = gap/R (at R = 0: +-kFar, or 0 on the knot, the
 /// mean of both sides), density and tail of u there, mean = E(g - t)_+.
-struct Level {
+struct Threshold {
     Pack h;
     special::Normal normal;
     Pack mean;
-    Level(Pack gap, Pack R)
+    Threshold(Pack gap, Pack R)
         : h(special::clamp(gap / special::max(R, special::pack(1e-300)), special::kFar)),
           normal(special::normal(h)),
           mean(R * normal.density - gap * normal.tail) {}

@@ -68,16 +68,16 @@ public:
         if (!(rho > 1e-8)) return std::min<Index>(2, most_);  // NaN too
         return std::min(most_, 1 + static_cast<Index>(log_left_out_ / std::log(std::min(rho, 0.99))));
     }
-    /// Levels at which it may be cheaper to leave some pairs of a block to their closed form.
-    static constexpr std::array<Index, 10> kLevels = {10, 14, 20, 28, 40, 56, 80, 112, 160, 220};
-    double reach_of(std::size_t level) const { return reach_of_[level]; }
+    /// Numbers of terms at which it may be cheaper to leave some pairs of a block to their closed form.
+    static constexpr std::array<Index, 10> kTermCounts = {10, 14, 20, 28, 40, 56, 80, 112, 160, 220};
+    double reach_of(std::size_t choice) const { return reach_of_[choice]; }
     double far_cost() const { return far_cost_; }
 
 private:
     Index most_;
     bool all_;
     double far_cost_, log_left_out_, reach_;
-    std::array<double, kLevels.size()> reach_of_;
+    std::array<double, kTermCounts.size()> reach_of_;
 };
 
 }  // namespace mfcore::inline gaussian

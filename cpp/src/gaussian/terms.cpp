@@ -8,7 +8,7 @@
 
 namespace mfcore::inline gaussian {
 
-void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* row_sums,
+void PairTiles::add_terms(PairBlock& block, Index terms, Index i, Index j, double* row_sums,
                           double* col_sums) const {
     const auto run = [&](auto product, auto of_rows, auto of_cols) {
         const bool matrix = want_ == Want::matrix;

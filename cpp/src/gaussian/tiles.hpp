@@ -69,14 +69,15 @@ public:
     double cost() const;
 
 private:
-    struct Block {
+    struct PairBlock {
         Pack rho[kRows][kPacks], power[kRows][kPacks], product[kRows][kPacks];
     };
 
-    Index open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols, Buffers& work) const;
+    Index open(PairBlock& block, Index i, Index r, Index j, Index c, Index rows, Index cols,
+               Buffers& work) const;
     void homogeneous_row(Index i, Index j, Index n, double* q, double* k00, double* k20, bool gradient) const;
     void closed_rows(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* to) const;
-    void add_terms(Block& block, Index terms, Index i, Index j, double* row_sums, double* col_sums) const;
+    void add_terms(PairBlock& block, Index terms, Index i, Index j, double* row_sums, double* col_sums) const;
     void close_rows(Index i, Index count, Index terms, const double* sums, PairSums& to) const;
     void close_columns(Index j, Index terms, const double* sums, PairSums& to) const;
     void close_far(Index i, Index j, Buffers& work, PairSums* of_rows, PairSums* of_cols) const;

@@ -10,14 +10,14 @@ using Packet = simd::Vec<double>;
 inline constexpr Index kWidth = simd::kLanes<double>;
 inline constexpr Index kCells = GridPotential::kCells;
 
-/// psi = decay + sum_k b_k weights_k in `Blocks` blocks from `first` on; psi points to their first cell.
+/// psi = decay + sum_k b_k (m - v)_k in `Blocks` blocks from `first` on; psi points to their first cell.
 template <Index Blocks>
 void psi_blocks(const GridPotential& potential, Index first, double* psi) {
     constexpr Index packets = kCells / kWidth;
     const Index rank = potential.rank();
     const double* basis = potential.basis() + first * rank * kCells;
     const double* decay = potential.decay() + first * kCells;
-    const double* weights = potential.weights();
+    const double* residual = potential.residual();
     Packet sums[Blocks][packets];
     for (Index j = 0; j < Blocks; ++j)
         for (Index p = 0; p < packets; ++p) sums[j][p] = simd::load(decay + j * kCells + p * kWidth);
@@ -25,7 +25,7 @@ void psi_blocks(const GridPotential& potential, Index first, double* psi) {
         const double* from = basis + k * kCells;
         for (Index j = 0; j < Blocks; ++j)
             for (Index p = 0; p < packets; ++p)
-                sums[j][p] = weights[k] * simd::load(from + j * rank * kCells + p * kWidth) + sums[j][p];
+                sums[j][p] = residual[k] * simd::load(from + j * rank * kCells + p * kWidth) + sums[j][p];
     }
     for (Index j = 0; j < Blocks; ++j)
         for (Index p = 0; p < packets; ++p) simd::store(psi + j * kCells + p * kWidth, sums[j][p]);

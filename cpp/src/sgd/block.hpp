@@ -14,7 +14,7 @@ namespace mfcore::inline sgd {
 
 /// The samples and step sizes of one block, of which the first `steps` steps are to be done.
 template <class T>
-struct Block {
+struct StepBlock {
     MatView<const T> x;  // block_steps * batch rows
     const T* y;
     const double* h;  // one per step
@@ -88,7 +88,7 @@ public:
 
     /// Advance this thread's tiles of `state` by block.steps steps. Returns the first step with a prediction
     /// that is not finite, or -1; then nothing is written.
-    Index advance(const Block<T>& block, Tiles& state) {
+    Index advance(const StepBlock<T>& block, Tiles& state) {
         const Index rows = block.steps * params_.batch;
         const bool projected = noise_.active() && shared_.rows > params_.batch;
         decay_.set(block.h, block.block_steps, params_.ridge * params_.rates.w);
@@ -140,7 +140,7 @@ private:
     Index step_of(Index sample) const { return sample / params_.batch; }
 
     /// This thread's share of the inner products, and of their decayed copy.
-    void prepare_gram(const Block<T>& block, Index rows) {
+    void prepare_gram(const StepBlock<T>& block, Index rows) {
         if (shared_.rows <= params_.batch) return;  // one step per block: no sample sees another
         const Index share = ((rows + size_ - 1) / size_ + 3) / 4 * 4;
         const Index l0 = std::min(rows, rank_ * share), l1 = std::min(rows, l0 + share);
@@ -199,7 +199,7 @@ private:
     }
 
     /// Step s of the block; false if a prediction is not finite.
-    bool step(const Block<T>& block, Index s, bool projected) {
+    bool step(const StepBlock<T>& block, Index s, bool projected) {
         constexpr Index lanes = simd::kLanes<T>,
                         kGroup = 8;  // a group of samples is one pass of the micro-kernel
         const Index batch = params_.batch, group_steps = std::max<Index>(1, kGroup / batch);

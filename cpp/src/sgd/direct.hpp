@@ -14,7 +14,7 @@ inline constexpr Index kDirectDimension = 64;  // measured: 1.1 times the speed 
 /// Returns how many were done: fewer than given if a prediction is not finite.
 template <class T, int R, class Kernel>
 Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams& params,
-                   NeuronTiles<T, R>& tile, const Block<T>& block) {
+                   NeuronTiles<T, R>& tile, const StepBlock<T>& block) {
     using Vec = simd::Vec<T>;
     constexpr Index lanes = simd::kLanes<T>, width = NeuronTiles<T, R>::kWidth;
     const Index d = tile.dimension();

@@ -126,15 +126,15 @@ public:
         };
         whole_ = std::sqrt(variance(0, block_steps));
         bridges_.clear();
-        for (Index low = 0, high = block_steps, node = 1; high != steps;) {
+        for (Index low = 0, high = block_steps, heap = 1; high != steps;) {
             const Index mid = (low + high) / 2;
             const bool left = steps <= mid;
             const double before = variance(low, mid), after = variance(mid, high), keep = decay(mid, high);
             const double all = keep * keep * before + after, gain = before * keep / all;
             bridges_.push_back(
-                {node, decay(low, mid) * after / all, gain, std::sqrt(before * after / all), left});
+                {heap, decay(low, mid) * after / all, gain, std::sqrt(before * after / all), left});
             (left ? high : low) = mid;
-            node = 2 * node + (left ? 0 : 1);
+            heap = 2 * heap + (left ? 0 : 1);
         }
     }
 
@@ -175,7 +175,7 @@ private:
     /// From the sums S at both ends of an interval of steps to the one at its midpoint:
     /// S_mid = from_low S_low + from_high S_high + scale xi (eq. (6.7)).
     struct Bridge {
-        Index node;  // number of the midpoint, as in a heap
+        Index heap;  // number of the midpoint, those of the halves being 2 heap and 2 heap + 1
         double from_low, from_high, scale;
         bool left;  // whether the search goes on to the left of it
     };
@@ -186,8 +186,8 @@ private:
         std::fill(tile_.begin(), tile_.end(), T(0));
         for (Index i = 0; i < kWidth && t * kWidth + i < count_; ++i) {
             const Index neuron = t * kWidth + i;
-            const auto draw = [&](Index node, double scale, std::vector<double>& to) {
-                normals(random::Purpose::langevin_rest, first_step, (node * count_ + neuron) * d_, d_);
+            const auto draw = [&](Index heap, double scale, std::vector<double>& to) {
+                normals(random::Purpose::langevin_rest, first_step, (heap * count_ + neuron) * d_, d_);
                 for (Index j = 0; j < d_; ++j) to[j] += scale * draws_[j];
             };
             std::fill(low_.begin(), low_.end(), 0.0);
@@ -196,7 +196,7 @@ private:
             for (const Bridge& bridge : bridges_) {
                 for (Index j = 0; j < d_; ++j)
                     middle_[j] = bridge.from_low * low_[j] + bridge.from_high * high_[j];
-                draw(bridge.node, bridge.scale, middle_);
+                draw(bridge.heap, bridge.scale, middle_);
                 std::swap(bridge.left ? high_ : low_, middle_);
             }
             for (Index j = 0; j < d_; ++j) tile_[j * kWidth + i] = static_cast<T>(high_[j]);

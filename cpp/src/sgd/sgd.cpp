@@ -182,12 +182,12 @@ private:
                 // Seen by all of them after this block, in which they meet.
                 if (rank == 0 && (shared.idle() || (size > 1 && gives_up(begin, b))))
                     last.store(b, std::memory_order_relaxed);
-                const sgd::Block<T> block{{x_.data() + rows_of(b) * d_, rows_of(1), d_},
-                                          y_.data() + rows_of(b),
-                                          h_.data() + b * steps_,
-                                          steps_,
-                                          b + 1 < blocks ? steps_ : steps,
-                                          anchor_ + b * steps_};
+                const sgd::StepBlock<T> block{{x_.data() + rows_of(b) * d_, rows_of(1), d_},
+                                              y_.data() + rows_of(b),
+                                              h_.data() + b * steps_,
+                                              steps_,
+                                              b + 1 < blocks ? steps_ : steps,
+                                              anchor_ + b * steps_};
                 const Index at = worker->advance(block, state);
                 if (rank == 0) (at >= 0 ? bad : done) = at >= 0 ? at : b + 1;
                 if (at >= 0 || b >= last.load(std::memory_order_relaxed)) break;
@@ -205,7 +205,7 @@ private:
     }
 
     Index advance_directly(Tiles& state, Index steps) {
-        const sgd::Block<T> all{{x_.data(), steps, d_}, y_.data(), h_.data(), steps, steps, anchor_};
+        const sgd::StepBlock<T> all{{x_.data(), steps, d_}, y_.data(), h_.data(), steps, steps, anchor_};
         const Index done = activations::with_kernel<T>(network_.activation, [&](const auto& kernel) {
             return sgd::direct_steps<T, R>(kernel, network_, params_, state, all);
         });

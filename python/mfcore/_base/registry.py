@@ -21,7 +21,7 @@ Table = dict[str, Any]
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
 
-MOST_LEVELS = 100  # of tables and lists within each other; a value beyond is damaged, or contains itself
+MOST_DEPTH = 100  # of tables and lists within each other; a value beyond is damaged, or contains itself
 
 _CLASSES: dict[str, Any] = {}
 _MODULES: list[ModuleType] = []
@@ -132,8 +132,8 @@ def _placed(build: Callable[[], T], where: str) -> T:
 
 
 def _check_depth(where: str) -> None:
-    if where.count(".") + where.count("[") > MOST_LEVELS:
-        raise ValueError(f"{where[:60]}…: nested more than {MOST_LEVELS} levels deep")
+    if where.count(".") + where.count("[") > MOST_DEPTH:
+        raise ValueError(f"{where[:60]}…: nested more than {MOST_DEPTH} levels deep")
 
 
 def _check_key(key: Any, where: str, inside_object: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from .._base import check, files
 from .._base.registry import Table
 from ..config import decode, read_table
-from ..runs._checkpoint import Found, Place
+from ..runs._checkpoint import Found, HeldPath
 from ..runs._solve import plan_of, resume, solve
 from ..runs._trajectory import Trajectory
 from ._show import summary, unused
@@ -77,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
     out = Path(arguments.out or source.with_suffix(".npz").name)
     options = _options(source, arguments.set)
     unused(out, "--out", arguments.force)
-    place = _place(options, arguments)
+    place = _held_path(options, arguments)
     result = _solve(options, place, arguments)
     saved, failure = files.rescue(result.save, out)
     if saved and place is not None:
@@ -92,7 +92,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return {"diverged": 1, "interrupted": 130}.get(result.status, 0)
 
 
-def _place(options: dict[str, Any], arguments: argparse.Namespace) -> Place | None:
+def _held_path(options: dict[str, Any], arguments: argparse.Namespace) -> HeldPath | None:
     """Where the checkpoint is to be; it stays until the result is saved."""
     checkpoint = options.pop("checkpoint", None)
     begun = checkpoint is not None and files.target(checkpoint, "checkpoint").exists()
@@ -101,10 +101,10 @@ def _place(options: dict[str, Any], arguments: argparse.Namespace) -> Place | No
         raise ValueError(f"--resume needs the checkpoint of an unfinished run; {where}")
     if begun and not (arguments.resume or arguments.force):
         raise ValueError(f"checkpoint {checkpoint!r} exists: --resume goes on from it, --force starts again")
-    return None if checkpoint is None else Place(checkpoint, again=begun)
+    return None if checkpoint is None else HeldPath(checkpoint, again=begun)
 
 
-def _solve(options: dict[str, Any], place: Place | None, arguments: argparse.Namespace) -> Trajectory:
+def _solve(options: dict[str, Any], place: HeldPath | None, arguments: argparse.Namespace) -> Trajectory:
     if arguments.resume and place is not None:
         _check_same(place, options, arguments.config)
         limits = {name: options[name] for name in ("threads", "max_seconds") if name in options}
@@ -115,7 +115,7 @@ def _solve(options: dict[str, Any], place: Place | None, arguments: argparse.Nam
         raise ValueError(f"{arguments.config}: {error}") from error
 
 
-def _check_same(checkpoint: Place, options: dict[str, Any], source: str) -> None:
+def _check_same(checkpoint: HeldPath, options: dict[str, Any], source: str) -> None:
     """Refuse to go on with a run that is another one than the file describes now."""
     plan = plan_of(
         **{name: options[name] for name in ("horizon", "save_at", "risk", "keep") if name in options}

@@ -115,10 +115,10 @@ class Stream(DataLaw):
             set_field(self, "d", dimension(self.d))
 
     def _make_sampler(self, d: int) -> _core.Sampler:
-        return _core.python_sampler(d, _Blocks(self.source, d))
+        return _core.python_sampler(d, _Batches(self.source, d))
 
 
-class _Blocks:
+class _Batches:
     """Samples by number from a source of blocks. The last block is kept: batches often share one."""
 
     def __init__(self, source: Callable[..., Any], d: int) -> None:

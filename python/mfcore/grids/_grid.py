@@ -78,21 +78,21 @@ class Grid:
         return np.ascontiguousarray(flat.reshape(shape).transpose(np.argsort(self.order)))
 
     def axes(self) -> list[_core.GridAxis]:
-        """Widths, couplings and watched ends of the one or two axes of the core."""
+        """Widths, conductances and watched ends of the one or two axes of the core."""
         repeat = math.prod(self.shape[c] for c in self.still)
         found = []
         for c in self.moving:
             width, centers = np.diff(self.edges[c]), self.centers[c]
-            coupling = self.reduced.rates[c] / np.diff(centers)
+            conductance = self.reduced.rates[c] / np.diff(centers)
             n = len(width)
             if c == self.moving[0]:
-                coupling = np.tile(np.append(coupling, 0.0), repeat)[:-1]
+                conductance = np.tile(np.append(conductance, 0.0), repeat)[:-1]
                 width = np.tile(width, repeat)
             else:
                 repeat = 1
             ends = ([] if self.has_wall(c) else [0]) + [n - 1]
             watched = [k * n + end for k in range(repeat) for end in ends]
-            found.append(_core.GridAxis(width, coupling, watched))
+            found.append(_core.GridAxis(width, conductance, watched))
         return found
 
     def has_wall(self, c: int) -> bool:

@@ -20,7 +20,7 @@ _TAIL = 1e-12
 _SPHERE_NODES = 1500  # of the one or two coordinates left free on a sphere
 
 
-class Block(Protocol):
+class BlockLaw(Protocol):
     """The law of a few coordinates, independent of the others."""
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:

@@ -120,7 +120,7 @@ def _flux_dissipation(reduced: ReducedModel, density: Density) -> float:
     free = dataclasses.replace(reduced, temperature=0.0)
     potential = psi(free, density.as_cloud().points, density).reshape(mass.shape)
     logs = log_volumes(density.edges, reduced.volume)
-    level = potential + temperature * (np.log(np.maximum(mass, np.finfo(float).tiny)) - logs)
+    first_variation = potential + temperature * (np.log(np.maximum(mass, np.finfo(float).tiny)) - logs)
     total = 0.0
     for c, (edges, centers, rate) in enumerate(
         zip(density.edges, density.centers, reduced.rates, strict=True)
@@ -128,7 +128,7 @@ def _flux_dissipation(reduced: ReducedModel, density: Density) -> float:
         if rate == 0 or len(centers) == 1:
             continue
         width = np.diff(edges)
-        m, u, mu = (np.moveaxis(x, c, -1) for x in (mass, potential, level))
+        m, u, mu = (np.moveaxis(x, c, -1) for x in (mass, potential, first_variation))
         ratio = np.moveaxis(logs, c, -1) - np.log(width)  # log of the mean of v over the cell
         delta = np.diff(u) / temperature - np.diff(ratio)
         per_length = m / width

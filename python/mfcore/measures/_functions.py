@@ -15,7 +15,7 @@ from ..expectations._rules import Exact, Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._measure import as_measure, as_points
-from ._place import AnyModel, MeasureLike, place, row_of, rows_of, target_of
+from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of
 
 _quiet = np.errstate(all="ignore")  # what is not finite is refused in words
 
@@ -115,7 +115,7 @@ def psi(
         >>> bool(np.allclose(mf.psi(model, theta, theta), by_parts))
         True
     """
-    at = place(model, theta, measure)
+    at = in_shared_coordinates(model, theta, measure)
     _check_out(out, len(at.rows))
     value = _evaluator(at.model, expectation, threads).psi(at.z, at.points, at.weights)
     if model.ridge:
@@ -150,7 +150,7 @@ def grad_psi(
         >>> mf.grad_psi(model, theta, theta).shape
         (2, 2)
     """
-    at = place(model, theta, measure)
+    at = in_shared_coordinates(model, theta, measure)
     rows, z = at.rows, at.z
     _check_out(out, *rows.shape)
     neurons = isinstance(at.model, Model) or at.lift is not None

@@ -38,7 +38,7 @@ def target_of(model: AnyModel, measure: Any, name: str = "measure") -> AnyModel:
     return reduction_for(model, measure, name) or model
 
 
-class Place(NamedTuple):
+class SharedCoordinates(NamedTuple):
     """Points, in coordinates that they share with a measure."""
 
     model: AnyModel
@@ -49,15 +49,15 @@ class Place(NamedTuple):
     lift: Coordinates | None = None  # the way back from z to rows
 
 
-def place(model: AnyModel, theta: Any, measure: MeasureLike) -> Place:
+def in_shared_coordinates(model: AnyModel, theta: Any, measure: MeasureLike) -> SharedCoordinates:
     """Where Ψ is wanted, and in whose field. Work is shared where both are the very same object."""
     target = target_of(model, measure)
     points, weights = as_measure(measure, "measure", row_of(target))
     if target is model or target_of(model, theta, "theta") is not model:
         rows = rows_of(target, theta, "theta")
-        return Place(target, rows, rows, rows if measure is theta else points, weights)
+        return SharedCoordinates(target, rows, rows, rows if measure is theta else points, weights)
     assert isinstance(model, Model)
     assert isinstance(target, ReducedModel)
     coordinates = Coordinates(model.network, model.data, target.coordinates)
     rows = rows_of(model, theta, "theta")
-    return Place(target, rows, coordinates.of(rows), points, weights, coordinates)
+    return SharedCoordinates(target, rows, coordinates.of(rows), points, weights, coordinates)

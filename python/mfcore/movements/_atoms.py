@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from .._base.check import FloatArray
-from ._field import SMALLEST, Field, Mask, Place, conjugate_gradients
+from ._field import SMALLEST, Evaluated, Mask, PointEnergy, conjugate_gradients
 
 
 class AtomsEnergy:
     """F of weighted atoms at temperature 0: ½R + (λ/2)Σ w_i|z_i|², eq. (8.5). Variables are their places."""
 
-    def __init__(self, field: Field, points: FloatArray, weights: FloatArray) -> None:
+    def __init__(self, field: PointEnergy, points: FloatArray, weights: FloatArray) -> None:
         self.field, self._points, self.weights = field, points, weights
         self.bounded = np.tile(field.nonnegative, (len(points), 1))
 
-    def by(self, field: Field) -> AtomsEnergy:
+    def by(self, field: PointEnergy) -> AtomsEnergy:
         """The same by another field."""
         return AtomsEnergy(field, self._points, self.weights)
 
-    def at(self, x: FloatArray) -> Place:
+    def at(self, x: FloatArray) -> Evaluated:
         """F and all that its derivatives need."""
         z = self._points.copy()
         z[:, self.field.moving] = x
-        return Place(x, z, *self.field.value(z, self.weights))
+        return Evaluated(x, z, *self.field.value(z, self.weights))
 
-    def guess(self, place: Place, tau: float) -> FloatArray:
+    def guess(self, place: Evaluated, tau: float) -> FloatArray:
         """Where the atoms are."""
         return place.x
 
@@ -33,18 +33,18 @@ class AtomsEnergy:
         """Σ w_i |Δz_i|²/rate: that of one plan, hence at least W²."""
         return float(self.weights @ (move**2 @ (1 / self.field.rates)))
 
-    def slopes(self, place: Place) -> FloatArray:
+    def slopes(self, place: Evaluated) -> FloatArray:
         """√p_q ∂Φ_q at the atoms."""
         return self.field.slopes(place.z)
 
-    def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
+    def curvature(self, place: Evaluated, slopes: FloatArray) -> FloatArray:
         """∂²Ψ_λ at the atoms."""
         return self.field.curvature(place.z, place.residual, slopes)
 
-    def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
+    def gradient(self, place: Evaluated, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
         """w_i [∂Ψ_λ(z_i) + Δz_i/(τ rate)]."""
-        drift = self.field.drift(place.z, place.residual, slopes)
-        return np.asarray(self.weights[:, None] * (drift + move / (tau * self.field.rates)))
+        slope = self.field.potential_gradient(place.z, place.residual, slopes)
+        return np.asarray(self.weights[:, None] * (slope + move / (tau * self.field.rates)))
 
     def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
         """−τ rate g_i/w_i."""
@@ -52,7 +52,7 @@ class AtomsEnergy:
 
     def newton(
         self,
-        place: Place,
+        place: Evaluated,
         slopes: FloatArray,
         curvature: FloatArray,
         g: FloatArray,
@@ -73,7 +73,7 @@ class AtomsEnergy:
 
         def apply(v: FloatArray) -> FloatArray:
             own = v + np.einsum("mab,mb->ma", blocks, v)
-            return np.asarray(own + roots * self.field.coupling(slopes, roots * v))
+            return np.asarray(own + roots * self.field.through_data(slopes, roots * v))
 
         def precondition(v: FloatArray) -> FloatArray:
             return np.asarray(np.einsum("mab,mb->ma", inverse, v))

@@ -9,7 +9,7 @@ import scipy
 from scipy import special
 
 from .._base.check import FloatArray
-from ._field import SMALLEST, Field, Mask, Place, conjugate_gradients
+from ._field import SMALLEST, Evaluated, Mask, PointEnergy, conjugate_gradients
 
 
 class CellsEnergy:
@@ -21,7 +21,7 @@ class CellsEnergy:
     for any `mf.Density`; W² is exact: eqs. (8.6), (8.7).
     """
 
-    def __init__(self, field: Field, labels: FloatArray, masses: FloatArray) -> None:
+    def __init__(self, field: PointEnergy, labels: FloatArray, masses: FloatArray) -> None:
         reduced = field.reduced
         self._field, self.masses = field, masses  # (g, n)
         groups, n = masses.shape
@@ -35,14 +35,14 @@ class CellsEnergy:
         entropy = float(special.xlogy(masses, masses).sum()) - reduced.log_volume
         self._constant = self._heat * entropy
 
-    def at(self, x: FloatArray) -> Place:
+    def at(self, x: FloatArray) -> Evaluated:
         """F and all that its derivatives need."""
         widths, centres = np.diff(x, axis=1), 0.5 * (x[:, 1:] + x[:, :-1])
         z = self._points.copy()
         z[:, self._column] = centres.ravel()
         residual, energy, size, risk = self._field.value(z, self.masses.ravel())
         if widths.min() <= 0 or (self._volume and centres.min() <= 0):
-            return Place(x, z, residual, math.inf, math.inf, risk)
+            return Evaluated(x, z, residual, math.inf, math.inf, risk)
         logs = self._heat * self.masses * np.log(widths)
         energy += self._constant - float(logs.sum())
         size += abs(self._constant) + float(np.abs(logs).sum())
@@ -50,9 +50,9 @@ class CellsEnergy:
             logs = self._heat * self._volume * self.masses * np.log(centres)
             energy -= float(logs.sum())
             size += float(np.abs(logs).sum())
-        return Place(x, z, residual, energy, size, risk)
+        return Evaluated(x, z, residual, energy, size, risk)
 
-    def guess(self, place: Place, tau: float) -> FloatArray:
+    def guess(self, place: Evaluated, tau: float) -> FloatArray:
         """The edges; where cells are empty, spread by about as much as noise does in a step."""
         if math.isfinite(place.energy):
             return place.x
@@ -70,24 +70,24 @@ class CellsEnergy:
         left, right = move[:, :-1], move[:, 1:]
         return float((self.masses * (left**2 + left * right + right**2)).sum()) / (3 * self._rate)
 
-    def slopes(self, place: Place) -> FloatArray:
+    def slopes(self, place: Evaluated) -> FloatArray:
         """√p_q ∂Φ_q at the centres."""
         return self._field.slopes(place.z)
 
-    def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
+    def curvature(self, place: Evaluated, slopes: FloatArray) -> FloatArray:
         """∂²Ψ_λ at the centres."""
         return self._field.curvature(place.z, place.residual, slopes)
 
-    def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
+    def gradient(self, place: Evaluated, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
         """Half of what a cell's centre feels goes to each of its edges."""
         m, widths = self.masses, np.diff(place.x, axis=1)
-        drift = self._field.drift(place.z, place.residual, slopes)[:, 0].reshape(m.shape)
+        slope = self._field.potential_gradient(place.z, place.residual, slopes)[:, 0].reshape(m.shape)
         if self._volume:
-            drift = drift - self._heat * self._volume / place.z[:, self._column].reshape(m.shape)
+            slope = slope - self._heat * self._volume / place.z[:, self._column].reshape(m.shape)
         left, right = move[:, :-1], move[:, 1:]
         g = np.zeros_like(place.x)
-        g[:, :-1] += m * (drift / 2 + self._heat / widths + (2 * left + right) / (6 * tau * self._rate))
-        g[:, 1:] += m * (drift / 2 - self._heat / widths + (left + 2 * right) / (6 * tau * self._rate))
+        g[:, :-1] += m * (slope / 2 + self._heat / widths + (2 * left + right) / (6 * tau * self._rate))
+        g[:, 1:] += m * (slope / 2 - self._heat / widths + (left + 2 * right) / (6 * tau * self._rate))
         return g
 
     def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
@@ -99,7 +99,7 @@ class CellsEnergy:
 
     def newton(
         self,
-        place: Place,
+        place: Evaluated,
         slopes: FloatArray,
         curvature: FloatArray,
         g: FloatArray,
@@ -134,7 +134,7 @@ class CellsEnergy:
 
         def apply(v: FloatArray) -> FloatArray:
             v = np.where(free, v, 0.0)
-            through = self._field.coupling(slopes, m * 0.5 * (v[:, 1:] + v[:, :-1])).reshape(m.shape)
+            through = self._field.through_data(slopes, m * 0.5 * (v[:, 1:] + v[:, :-1])).reshape(m.shape)
             result = main * v
             result[:, :-1] += side[:, :-1] * v[:, 1:] + 0.5 * m * through
             result[:, 1:] += side[:, :-1] * v[:, :-1] + 0.5 * m * through

@@ -20,7 +20,7 @@ _MOST_PRODUCTS = 500
 _NUDGE = 1e-6  # second derivatives are differences of gradients; they decide the speed, not the solution
 
 
-class Place(NamedTuple):
+class Evaluated(NamedTuple):
     """Variables x, and F there."""
 
     x: FloatArray
@@ -36,11 +36,11 @@ class Energy(Protocol):
 
     bounded: Mask  # the entries of x that must be >= 0
 
-    def at(self, x: FloatArray) -> Place:
+    def at(self, x: FloatArray) -> Evaluated:
         """F and all that its derivatives need."""
         ...
 
-    def guess(self, place: Place, tau: float) -> FloatArray:
+    def guess(self, place: Evaluated, tau: float) -> FloatArray:
         """Where to look first for the minimum of F + W²/2τ."""
         ...
 
@@ -48,15 +48,15 @@ class Energy(Protocol):
         """W², measured in the metric of the rates: Σ w |Δz|²/rate."""
         ...
 
-    def slopes(self, place: Place) -> FloatArray:
+    def slopes(self, place: Evaluated) -> FloatArray:
         """√p_q ∂Φ_q at the points in the coordinates that move, shape (m, c, Q)."""
         ...
 
-    def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
+    def curvature(self, place: Evaluated, slopes: FloatArray) -> FloatArray:
         """Second derivatives of Ψ at the points, shape (m, c, c)."""
         ...
 
-    def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
+    def gradient(self, place: Evaluated, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
         """The derivative of F + W²/2τ."""
         ...
 
@@ -66,7 +66,7 @@ class Energy(Protocol):
 
     def newton(
         self,
-        place: Place,
+        place: Evaluated,
         slopes: FloatArray,
         curvature: FloatArray,
         g: FloatArray,
@@ -81,7 +81,7 @@ class Energy(Protocol):
         ...
 
 
-class Field:
+class PointEnergy:
     """½R + (λ/2)∫|z|² of weighted points, from compiled features or from those of a hand-made model."""
 
     def __init__(self, reduced: ReducedModel, threads: int) -> None:
@@ -113,7 +113,7 @@ class Field:
         full = gradients_at(self.reduced, z, self._threads)
         return np.ascontiguousarray(full[:, :, self.moving].transpose(0, 2, 1)) * self._root
 
-    def drift(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
+    def potential_gradient(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
         """∂Ψ_λ at the points, shape (m, c)."""
         return _across(slopes, residual) + self.decay * z[:, self.moving]
 
@@ -127,7 +127,7 @@ class Field:
             second[:, j] = change / (there[:, column] - z[:, column])[:, None]
         return np.asarray(0.5 * (second + second.transpose(0, 2, 1)) + np.diag(self.decay))
 
-    def coupling(self, slopes: FloatArray, v: FloatArray) -> FloatArray:
+    def through_data(self, slopes: FloatArray, v: FloatArray) -> FloatArray:
         """Σ_q p_q ∂Φ_q(z_i) Σ_j ∂Φ_q(z_j) v_j: what the change v of all points does to the drift of each."""
         c = slopes.reshape(-1, slopes.shape[2])
         return _across(slopes, np.einsum("m,mq->q", v.ravel(), c))

@@ -16,10 +16,10 @@ from ..runs._difference import error_between
 from ..runs._reduced import reduced_of
 from ._atoms import AtomsEnergy
 from ._cells import CellsEnergy
-from ._field import Field, Place
+from ._field import Evaluated, PointEnergy
 from ._start import gauss_coordinates, start_atoms, start_cells
 from ._step import movement
-from ._table import TableField
+from ._table import TableEnergy
 
 if TYPE_CHECKING:
     from ._jko import JKO
@@ -35,8 +35,8 @@ class _Point(NamedTuple):
 
     energy: AtomsEnergy | CellsEnergy
     coarse: AtomsEnergy | CellsEnergy  # of the companion
-    place: Place
-    half: Place  # of the companion, at the last even step
+    place: Evaluated
+    half: Evaluated  # of the companion, at the last even step
     steps: int
     iterations: int
     unfinished: int  # minimisations that ended before the gradient vanished
@@ -53,11 +53,11 @@ class JkoRung:
         _check_model(self.reduced)
         self._threads = threads
         start = _measure(self.reduced, method.measure)
-        field = Field(self.reduced, threads)
+        field = PointEnergy(self.reduced, threads)
         if self.reduced.temperature == 0:
             points = start_atoms(self.reduced, start, method.count).points
-            field = TableField.around(self.reduced, threads, points)
-            if not isinstance(field, TableField):
+            field = TableEnergy.around(self.reduced, threads, points)
+            if not isinstance(field, TableEnergy):
                 _check_cost(self.reduced, len(points))
         energy, place = _begin(field, start, method.count)
         coarse, half = _begin(field, start, _coarser(self.reduced, start, method.count))
@@ -137,7 +137,7 @@ class JkoRung:
         p = self._point
         numbers = [p.steps, p.iterations, p.unfinished, p.increase, p.speed]
         state = {"numbers": np.array(numbers), "x": p.place.x, "half": p.half.x}
-        if isinstance(p.energy, AtomsEnergy) and isinstance(p.energy.field, TableField):
+        if isinstance(p.energy, AtomsEnergy) and isinstance(p.energy.field, TableEnergy):
             state["box"] = p.energy.field.box
         return state
 
@@ -147,9 +147,9 @@ class JkoRung:
         energy, coarse = self._point.energy, self._point.coarse
         if isinstance(energy, AtomsEnergy) and isinstance(coarse, AtomsEnergy):
             field, box = energy.field, state.get("box")
-            known = isinstance(field, TableField) and box is not None and np.array_equal(field.box, box)
-            if not known and (box is not None or isinstance(field, TableField)):
-                field = TableField.on(self.reduced, self._threads, box)
+            known = isinstance(field, TableEnergy) and box is not None and np.array_equal(field.box, box)
+            if not known and (box is not None or isinstance(field, TableEnergy)):
+                field = TableEnergy.on(self.reduced, self._threads, box)
                 energy, coarse = energy.by(field), coarse.by(field)
         place, half = energy.at(state["x"].copy()), coarse.at(state["half"].copy())
         self._point = _Point(
@@ -203,7 +203,7 @@ def _covered(p: _Point) -> _Point:
     if not (isinstance(p.energy, AtomsEnergy) and isinstance(p.coarse, AtomsEnergy)):
         return p
     field = p.energy.field
-    if not isinstance(field, TableField):
+    if not isinstance(field, TableEnergy):
         return p
     other = field.covering(np.concatenate([p.place.z, p.half.z]))
     if other is field:
@@ -261,8 +261,8 @@ def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | De
 
 
 def _begin(
-    field: Field, start: Cloud | Density | None, count: int
-) -> tuple[AtomsEnergy | CellsEnergy, Place]:
+    field: PointEnergy, start: Cloud | Density | None, count: int
+) -> tuple[AtomsEnergy | CellsEnergy, Evaluated]:
     reduced = field.reduced
     if reduced.temperature > 0:
         labels, masses, edges = start_cells(reduced, start, count)

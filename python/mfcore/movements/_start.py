@@ -17,7 +17,7 @@ from ..reductions._model import ReducedModel
 Quantile = Callable[[FloatArray], FloatArray]
 
 
-def levels(n: int) -> tuple[FloatArray, FloatArray]:
+def quantile_levels(n: int) -> tuple[FloatArray, FloatArray]:
     """Levels s_0 = 0 < … < s_n = 1, and the masses between them: small at both ends.
 
     With equal masses an end cell would be as wrong as its mass 1/n. Those at s(j/n) with s(u) = u³(10 − 15u +
@@ -65,7 +65,7 @@ def start_cells(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """ρ₀ as cells of one coordinate: labels (g, k), masses (g, n) and edges (g, n + 1)."""
     column = int(np.flatnonzero(reduced.rates)[0])
-    s, masses = levels(count)
+    s, masses = quantile_levels(count)
     labels, shares, quantiles = _laws(reduced, start, column)
     edges = np.empty((len(labels), count + 1))
     for g, quantile in enumerate(quantiles):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._base.check import FloatArray
-from ._field import Energy, Place
+from ._field import Energy, Evaluated
 
 _MOST_STEPS = 1000
 _MOST_HALVINGS = 60
@@ -19,12 +19,12 @@ _ROUNDING = 4e-15  # of a value that is a sum of terms of size 1
 class Movement(NamedTuple):
     """What one step of the scheme did."""
 
-    place: Place
+    place: Evaluated
     iterations: int  # Newton steps
     finished: bool  # whether the gradient vanishes to the accuracy asked for; F went down in any case
 
 
-def movement(energy: Energy, begin: Place, tau: float) -> Movement:
+def movement(energy: Energy, begin: Evaluated, tau: float) -> Movement:
     """The minimiser of F + W²/2τ near `begin`, with F + W²/2τ at most F(begin).
 
     Where ∂²Ψ_λ > −1/τ the problem is convex. Elsewhere curvatures are taken as positive, and the result is a
@@ -71,7 +71,7 @@ def _stalled(values: list[float]) -> bool:
 
 
 def _direction(
-    energy: Energy, place: Place, slopes: FloatArray, curvature: FloatArray, g: FloatArray, tau: float
+    energy: Energy, place: Evaluated, slopes: FloatArray, curvature: FloatArray, g: FloatArray, tau: float
 ) -> FloatArray:
     """Newton's step up to walls; entries that steepest descent presses against them follow that instead."""
     downhill = energy.diagonal(g, tau)
@@ -90,14 +90,14 @@ def _norm(energy: Energy, d: FloatArray) -> float:
 
 def _search(
     energy: Energy,
-    begin: Place,
-    place: Place,
+    begin: Evaluated,
+    place: Evaluated,
     total: float,
     g: FloatArray,
     d: FloatArray,
     tau: float,
     slack: float,
-) -> tuple[Place, float] | None:
+) -> tuple[Evaluated, float] | None:
     """The first of the steps d, d/2, d/4, … that goes down enough."""
     part = energy.longest(place.x, d)
     for _ in range(_MOST_HALVINGS):

@@ -10,13 +10,13 @@ from ..atoms._boxes import enclosing, inside, separated
 from ..grids._separable import Separable
 from ..grids._tucker import products
 from ..reductions._model import ReducedModel
-from ._field import Field
+from ._field import PointEnergy
 
 _DEAR = 5_000_000  # nanoseconds of all features, from which it pays to make them separable
 _JUMPS = 250  # times rounding: what values may jump by from panel to panel
 
 
-class TableField(Field):
+class TableEnergy(PointEnergy):
     """½R + (λ/2)∫|z|² from features on a box; of points beyond its rim, from the features themselves."""
 
     def __init__(self, reduced: ReducedModel, threads: int, box: FloatArray, table: Separable) -> None:
@@ -28,23 +28,25 @@ class TableField(Field):
         self._rest = unreached + reduced.noise
 
     @classmethod
-    def around(cls, reduced: ReducedModel, threads: int, z: FloatArray) -> Field:
+    def around(cls, reduced: ReducedModel, threads: int, z: FloatArray) -> PointEnergy:
         """That of a box around these points, if it can be had and pays."""
         if not is_dear(reduced, len(z)):
-            return Field(reduced, threads)
+            return PointEnergy(reduced, threads)
         return cls.on(reduced, threads, enclosing(z, np.array(reduced.nonnegative)))
 
     @classmethod
-    def on(cls, reduced: ReducedModel, threads: int, box: FloatArray | None) -> Field:
+    def on(cls, reduced: ReducedModel, threads: int, box: FloatArray | None) -> PointEnergy:
         """That of a box; of none, the features themselves."""
         found, table = None, None
         if box is not None:
             found, table = separated(reduced, box, np.array(reduced.nonnegative))
         return (
-            Field(reduced, threads) if found is None or table is None else cls(reduced, threads, found, table)
+            PointEnergy(reduced, threads)
+            if found is None or table is None
+            else cls(reduced, threads, found, table)
         )
 
-    def covering(self, z: FloatArray) -> Field:
+    def covering(self, z: FloatArray) -> PointEnergy:
         """Itself, or the field of another box if this one does not hold all points."""
         if inside(self.box, z):
             return self

@@ -43,7 +43,7 @@ class _Late(Exception):
     """The driver did not get to the time asked for: it ended, or there was no time left."""
 
 
-class Field:
+class DriverResiduals:
     """c_q(t) of a driver, forwards in time and a few looks back: a step that is refused is tried again."""
 
     def __init__(self, driver: LimitRung, threads: int) -> None:
@@ -124,7 +124,7 @@ class NonlinearRung:
         begin: Callable[[_core.System, FloatArray], _core.Flow],
         step: float | None,
     ) -> None:
-        self._features, self._field, self._step = driver.reduced, Field(driver, threads), step
+        self._features, self._field, self._step = driver.reduced, DriverResiduals(driver, threads), step
         self._threads, self._end = threads, "reached"
         self._start = start_of(model, neurons, seed)
         self._coordinates = Coordinates(model.network, model.data, driver.reduced.coordinates)

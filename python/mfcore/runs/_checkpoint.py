@@ -41,7 +41,7 @@ class Plan:
     risk: bool | Expectation
 
 
-class Place(os.PathLike[str]):
+class HeldPath(os.PathLike[str]):
     """A path for a caller who also keeps the result: the checkpoint stays until that is safe.
 
     Args:
@@ -79,7 +79,7 @@ def vacant(path: str | os.PathLike[str]) -> str | None:
         info = read_info(file, "plan", "checkpoint")
     except ValueError:
         raise ValueError(f"{rule}, which is there and no checkpoint of mfcore") from None
-    if isinstance(path, Place) and path.again:
+    if isinstance(path, HeldPath) and path.again:
         return str(info["id"])
     raise ValueError(
         f"{rule}, the checkpoint of a run {info['run']['message']}: mf.resume goes on with that; "
@@ -151,8 +151,8 @@ class Checkpoint:
             self._warn(f"the checkpoint could not be written: {error}")
 
     def end(self, content: Callable[[], tuple[Trajectory, Mapping[str, np.ndarray]]]) -> None:
-        """Remove it at the end of a run that cannot go on, or leave that to its `Place`."""
-        if isinstance(self._path, Place):
+        """Remove it at the end of a run that cannot go on, or leave that to its `HeldPath`."""
+        if isinstance(self._path, HeldPath):
             self.save(content)
             self._path.checkpoint = self
         else:

@@ -23,7 +23,7 @@ from ._compact import predictions
 from ._errors import of_nodes
 from ._extent import UnconfinedError
 from ._gibbs import dual_bound
-from ._newton import places
+from ._newton import support
 from ._search import decay, landscape, potential, twice
 
 FARTHEST = 1e5  # how far out Ψ_λ is searched where no extent is given
@@ -184,7 +184,7 @@ def _relative_entropy(reduced: ReducedModel, density: Density) -> Certificate:
     check_density(density, reduced)
     cloud = density.as_cloud()
     mass = cloud.weights / cloud.weights.sum()
-    where = places(reduced, cloud.points, log_volumes(density.edges, reduced.volume).ravel())
+    where = support(reduced, cloud.points, log_volumes(density.edges, reduced.volume).ravel())
     h = mass @ where.features.values
     law, log_z = where.law(h)
     gap = reduced.temperature * float(special.kl_div(mass, law).sum())

@@ -17,7 +17,7 @@ from .._base.check import FloatArray
 from ..measures._cells import log_factor
 from ..reductions._model import ReducedModel
 from ._boxes import Box
-from ._newton import Places, Solution, newton
+from ._newton import Solution, Support, newton
 from ._search import decay
 from ._span import Span
 
@@ -52,7 +52,7 @@ class Continuum:
     """
 
     found: Solution
-    where: Places
+    where: Support
     integral: float
     moments: float
     outside: float
@@ -129,7 +129,7 @@ def wider(reduced: ReducedModel, box: Box) -> Box:
     return out
 
 
-def _nodes(reduced: ReducedModel, axes: list[FloatArray], counts: list[int]) -> Places:
+def _nodes(reduced: ReducedModel, axes: list[FloatArray], counts: list[int]) -> Support:
     """Tensor nodes of all panels, so many for each panel of an axis."""
     sides, logs = [], np.zeros(())
     for edges, n in zip(axes, counts, strict=True):
@@ -138,13 +138,13 @@ def _nodes(reduced: ReducedModel, axes: list[FloatArray], counts: list[int]) -> 
         sides.append((0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel())
         logs = np.add.outer(logs, np.log(half * w * (2 / w.sum())).ravel())
     points = np.stack([m.ravel() for m in np.meshgrid(*sides, indexing="ij")], axis=1)
-    return _places(reduced, points, logs.ravel())
+    return _support(reduced, points, logs.ravel())
 
 
-def _places(reduced: ReducedModel, points: FloatArray, log_weights: FloatArray) -> Places:
+def _support(reduced: ReducedModel, points: FloatArray, log_weights: FloatArray) -> Support:
     root = np.sqrt(reduced.weights)
     values = reduced.features(points) * root  # all at once: a grid has points that differ in little
-    return Places(
+    return Support(
         points,
         log_weights + log_factor(points, reduced.volume),
         decay(reduced, points),
@@ -165,7 +165,7 @@ class _Errors:
     def of(
         cls,
         reduced: ReducedModel,
-        fine: Places,
+        fine: Support,
         found: Solution,
         axes: list[FloatArray],
         counts: tuple[int, int],
@@ -197,7 +197,7 @@ class _Errors:
     def moments(self) -> float:
         return float(sum(errors.sum() for errors in self.means))
 
-    def wrong(self, where: Places, found: Solution, steep: list[FloatArray]) -> list[FloatArray]:
+    def wrong(self, where: Support, found: Solution, steep: list[FloatArray]) -> list[FloatArray]:
         """How wrong panels are: those with more than 1 should be halved."""
         size = rounding(where, found)
         deviation = np.square(where.features.values - found.mean).sum(axis=1)
@@ -213,7 +213,7 @@ class _Errors:
         return [np.where(s, np.maximum(r, largest + 2), r) for r, s in zip(kept, steep, strict=True)]
 
 
-def rounding(where: Places, found: Solution) -> float:
+def rounding(where: Support, found: Solution) -> float:
     """Relative rounding errors of masses: those of exponents, which can be large."""
     heavy = found.mass > 1e-3 * found.mass.max()
     potential = np.abs(where.features.values[heavy]) @ np.abs(found.h - where.features.target)
@@ -221,12 +221,12 @@ def rounding(where: Places, found: Solution) -> float:
     return 4e-16 * (1 + float(size.max()))
 
 
-def _exponent(where: Places, h: FloatArray) -> FloatArray:
+def _exponent(where: Support, h: FloatArray) -> FloatArray:
     return np.asarray(where.log_volume - where.beta * where.potential(h))
 
 
 def _panel_sums(
-    where: Places, logs: FloatArray, found: Solution, axes: list[FloatArray], counts: list[int], c: int
+    where: Support, logs: FloatArray, found: Solution, axes: list[FloatArray], counts: list[int], c: int
 ) -> tuple[FloatArray, FloatArray]:
     """∫ of 1 and of F − ∫F dρ over the panels of axis c."""
     g = np.exp(np.minimum(logs, MOST_LOG))
@@ -240,7 +240,7 @@ def _panel_sums(
 
 
 def _ends(
-    reduced: ReducedModel, where: Places, found: Solution, edges: FloatArray, nodes: int
+    reduced: ReducedModel, where: Support, found: Solution, edges: FloatArray, nodes: int
 ) -> tuple[FloatArray, FloatArray]:
     """Errors by kinks between an end of a panel and the first node, which no rule sees.
 
@@ -252,7 +252,7 @@ def _ends(
         np.polynomial.legendre.legvander(x, nodes - 1).T,
         np.polynomial.legendre.legvander(np.array([-1.0, 1.0]), nodes - 1).T,
     )
-    there = _places(reduced, edges[:, None], np.zeros(len(edges)))
+    there = _support(reduced, edges[:, None], np.zeros(len(edges)))
     widths = np.diff(edges)[:, None] * (w / w.sum())
     inside = _exponent(where, found.h) - np.log(widths).ravel()
     top = inside.max()
@@ -267,7 +267,7 @@ def _ends(
     return missed[:, 0] * area, np.sqrt(np.square(missed[:, 1:]).sum(axis=1)) * area
 
 
-def _steep(where: Places, found: Solution, axes: list[FloatArray], nodes: int) -> FloatArray:
+def _steep(where: Support, found: Solution, axes: list[FloatArray], nodes: int) -> FloatArray:
     """Panels of the one axis in which the density changes too much.
 
     Also between the nodes, by the polynomial through them: a peak may be narrower than they are dense.
@@ -297,7 +297,7 @@ def _affordable(axes: list[FloatArray], wrong: list[FloatArray], most: float) ->
     return None
 
 
-def _outside(where: Places, found: Solution, box: Box) -> float:
+def _outside(where: Support, found: Solution, box: Box) -> float:
     """Mass in the room around the box: more than there is beyond."""
     if len(box) not in ROOM:
         return LEFT_OUT

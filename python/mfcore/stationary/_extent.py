@@ -12,7 +12,7 @@ from ..measures._cells import log_volumes
 from ..reductions._model import ReducedModel
 from ._boxes import Box
 from ._compact import Compact, compact, thinned
-from ._newton import newton, places
+from ._newton import newton, support
 
 SEARCH = {
     1: 1000,
@@ -144,7 +144,7 @@ def _solve(
     reduced: ReducedModel, edges: list[FloatArray], f: FloatArray | None, fixed: bool
 ) -> tuple[FloatArray, FloatArray]:
     """f and the masses of the cells."""
-    where = places(reduced, centers(edges), log_volumes(edges, reduced.volume).ravel())
+    where = support(reduced, centers(edges), log_volumes(edges, reduced.volume).ravel())
     start = None if f is None else where.features.moments(f)
     if fixed and f is not None and start is not None:
         return f, where.law(start)[0]

@@ -23,7 +23,7 @@ from ..reductions._model import ReducedModel
 from ._boxes import Box, as_box, moving
 from ._errors import Integrated, around, integrated
 from ._extent import UnconfinedError, centers, find_box, grid
-from ._newton import newton, places
+from ._newton import newton, support
 
 CELLS = {1: 2000, 2: 160}  # per coordinate, by the number of coordinates; in more the nodes of the integrals
 FEWEST = 14
@@ -260,7 +260,7 @@ def _result(
     f: FloatArray | None,
     measure: Any,
 ) -> Stationary:
-    where = places(reduced, points, log_volume)
+    where = support(reduced, points, log_volume)
     features = where.features
     found = newton(where, None if f is None else features.moments(f), tolerance)
     return Stationary(

@@ -21,7 +21,7 @@ NEGLIGIBLE = 1e-22  # masses, relative to the largest, that do not enter second 
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class Support:
     """Where mass may be: points, logs of their volumes, features."""
 
     points: FloatArray  # (n, k)
@@ -50,11 +50,11 @@ class Places:
         return float(0.5 * square - (log_z + self.constant) / self.beta)
 
 
-def places(reduced: ReducedModel, points: FloatArray, log_volume: FloatArray) -> Places:
+def support(reduced: ReducedModel, points: FloatArray, log_volume: FloatArray) -> Support:
     """Points with their volumes, and all that `newton` needs of them."""
     kept = points[:, np.asarray(reduced.decays, dtype=bool)]
     decay = 0.5 * reduced.ridge * np.square(kept).sum(axis=1)
-    return Places(
+    return Support(
         points, log_volume, decay, span(reduced, points), 1 / reduced.temperature, reduced.log_volume
     )
 
@@ -75,7 +75,7 @@ class Solution:
         return 0.5 * float(np.square(self.mean - self.h).sum())
 
 
-def newton(where: Places, h: FloatArray | None, tolerance: float) -> Solution:
+def newton(where: Support, h: FloatArray | None, tolerance: float) -> Solution:
     """Maximise D until the gap is at most `tolerance`, or until rounding or too many steps forbid more."""
     h = np.zeros(len(where.features.target)) if h is None else h
     mass, log_z = where.law(h)
@@ -103,7 +103,7 @@ def newton(where: Places, h: FloatArray | None, tolerance: float) -> Solution:
     return Solution(mass, h, mean, value, steps)
 
 
-def _newton_step(where: Places, mass: FloatArray, mean: FloatArray, slope: FloatArray) -> FloatArray:
+def _newton_step(where: Support, mass: FloatArray, mean: FloatArray, slope: FloatArray) -> FloatArray:
     heavy = mass > NEGLIGIBLE * mass.max()
     deviation = (where.features.values[heavy] - mean) * np.sqrt(where.beta * mass[heavy])[:, None]
     curvature = deviation.T @ deviation

@@ -17,9 +17,9 @@ namespace mfcore::inline density {
 
 /// Cells along one coordinate.
 struct GridAxis {
-    std::vector<double> width;     ///< of the cells, > 0
-    std::vector<double> coupling;  ///< cell i to i + 1: rate / distance of the centres; 0 is a wall
-    std::vector<Index> watched;    ///< cells where mass is worth a stop
+    std::vector<double> width;        ///< of the cells, > 0
+    std::vector<double> conductance;  ///< cell i to i + 1: rate / distance of the centres; 0: no flux
+    std::vector<Index> watched;       ///< cells where mass is worth a stop
 };
 
 enum class Reconstruction {
@@ -89,8 +89,8 @@ private:
     Reconstruction reconstruction_;
     Index front_, room_;
     int threads_ = 1;
-    // Per axis, with a margin on both sides: couplings (entry i: cell i to i + 1) and 1 / width.
-    AlignedVector coupling_[2], inverse_[2];
+    // Per axis, with a margin on both sides: conductances (entry i: cell i to i + 1) and 1 / width.
+    AlignedVector conductance_[2], inverse_[2];
     AlignedVector psi_, transfers_, sums_, half_m_;
     std::unique_ptr<Field> half_;  // the first stage of MUSCL
 };

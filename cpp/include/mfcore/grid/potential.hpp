@@ -54,10 +54,10 @@ public:
     void add_rows(Index first, Index count, const double* mass);  ///< first a multiple of kRows
     void end_moments(double* m);
 
-    // One coordinate: entry (block, k, cell of the block) of b, the weights m - v that prepare() left, and
+    // One coordinate: entry (block, k, cell of the block) of b, the residual m - v that prepare() left, and
     // the decay.
     const double* basis() const { return basis_.data(); }
-    const double* weights() const { return weights_.data(); }
+    const double* residual() const { return residual_.data(); }
     const double* decay() const { return decay_.data(); }
     const double* shift() const { return shift_.data(); }
 
@@ -66,7 +66,7 @@ private:
     bool flat_;
     double floor_;
     int requested_, threads_ = 1;
-    AlignedVector shift_, decay_, weights_;
+    AlignedVector shift_, decay_, residual_;
     AlignedVector sums_;
     AlignedVector basis_;               // one coordinate
     Index a_ = 0, b_ = 0;               // two: columns of the factors, the second padded

@@ -57,7 +57,7 @@ private:
         Index across = 1;           // products of the coordinates after this one, the last one padded
         std::vector<double> table;  // the series, their functions padded with zeros
     };
-    struct Block;        // basis functions at a few points
+    struct PointBasis;   // basis functions at a few points
     struct Derivatives;  // of Psi at one point
 
     template <class Body>
