@@ -32,7 +32,9 @@ def check_name(path: Any, name: str) -> None:
 
 
 def target(path: Any, name: str = "path") -> Path:
-    """Follow links from `path` to the file that a write would make or replace; `name` is the argument's name."""
+    """Follow links from `path` to the file that a write would make or replace; `name`: the name of the
+    argument.
+    """
     check_name(path, name)
     try:
         file = Path(os.path.realpath(path))
