@@ -64,7 +64,7 @@ def free_energy(
 
 
 def relative_entropy(reduced: ReducedModel, density: Density) -> float:
-    """∫ρ log(ρ/v) for a density proportional to v in every cell."""
+    """∫ρ log(ρ/v) of a density whose ratio to v is constant in every cell: Σ M_i log(M_i/|C_i|)."""
     check_density(density, reduced)
     mass = density.mass.ravel()
     logs = log_volumes(density.edges, reduced.volume).ravel()
@@ -147,7 +147,7 @@ def _bernoulli(x: FloatArray) -> FloatArray:
 
 
 def decaying(model: AnyModel) -> slice | list[int]:
-    """The columns that weight decay acts on."""
+    """Numbers of the columns that weight decay acts on."""
     if isinstance(model, ReducedModel):
         return [c for c, there in enumerate(model.decays) if there]
     return slice(1 if model.network.output == "fixed" else 0, None)

@@ -14,7 +14,7 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.registry import configurable
 
-MASS_TOLERANCE = 1e-9  # how far from 1 the masses of a measure may sum
+MASS_TOLERANCE = 1e-9  # the masses of a measure may sum to 1 ± this
 
 
 @configurable
