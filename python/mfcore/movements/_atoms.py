@@ -1,4 +1,6 @@
-"""The free energy of weighted atoms, without noise."""
+"""F of weighted atoms without noise, as a function of their positions, for minimising movements (eq.
+(8.5)).
+"""
 
 from __future__ import annotations
 
@@ -9,40 +11,39 @@ from ._field import SMALLEST, Evaluated, Mask, PointEnergy, conjugate_gradients
 
 
 class AtomsEnergy:
-    """F of weighted atoms at temperature 0: ½R + (λ/2)Σ w_i|z_i|², eq. (8.5). Variables are their places."""
+    """F = ½R + (λ/2) Σ w_i|z_i|² of weighted atoms at temperature 0 as a function of their positions,
+    eq. (8.5).
+    """
 
     def __init__(self, field: PointEnergy, points: FloatArray, weights: FloatArray) -> None:
         self.field, self._points, self.weights = field, points, weights
         self.bounded = np.tile(field.nonnegative, (len(points), 1))
 
     def by(self, field: PointEnergy) -> AtomsEnergy:
-        """The same by another field."""
+        """The same atoms with features evaluated by another `PointEnergy`."""
         return AtomsEnergy(field, self._points, self.weights)
 
     def at(self, x: FloatArray) -> Evaluated:
-        """F and all that its derivatives need."""
         z = self._points.copy()
         z[:, self.field.moving] = x
         return Evaluated(x, z, *self.field.value(z, self.weights))
 
     def guess(self, place: Evaluated, tau: float) -> FloatArray:
-        """Where the atoms are."""
+        """The atoms themselves."""
         return place.x
 
     def transport(self, move: FloatArray) -> float:
-        """Σ w_i |Δz_i|²/rate: that of one plan, hence at least W²."""
+        """Σ w_i |Δz_i|²/rate, the cost of moving each atom on its own, hence at least W²."""
         return float(self.weights @ (move**2 @ (1 / self.field.rates)))
 
     def slopes(self, place: Evaluated) -> FloatArray:
-        """√p_q ∂Φ_q at the atoms."""
         return self.field.slopes(place.z)
 
     def curvature(self, place: Evaluated, slopes: FloatArray) -> FloatArray:
-        """∂²Ψ_λ at the atoms."""
         return self.field.curvature(place.z, place.residual, slopes)
 
     def gradient(self, place: Evaluated, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
-        """w_i [∂Ψ_λ(z_i) + Δz_i/(τ rate)]."""
+        """w_i [∂Ψ_λ(z_i) + Δz_i/(τ rate)], eq. (8.5)."""
         slope = self.field.potential_gradient(place.z, place.residual, slopes)
         return np.asarray(self.weights[:, None] * (slope + move / (tau * self.field.rates)))
 
@@ -59,7 +60,8 @@ class AtomsEnergy:
         fixed: Mask,
         tau: float,
     ) -> FloatArray:
-        """From blocks w_i(∂²Ψ_λ + 1/(τ rate)), one per atom, and their coupling through the Q nodes.
+        """Newton step: blocks w_i(∂²Ψ_λ + 1/(τ rate)), one per atom, plus Σ_q p_q φ_q φ_qᵀ, by conjugate
+        gradients.
 
         With the variables scaled by √(τ rate/w_i), blocks are I + √(τ rate) ∂²Ψ_λ √(τ rate).
         """
@@ -82,5 +84,5 @@ class AtomsEnergy:
         return np.asarray(scale * conjugate_gradients(apply, precondition, -g * scale))
 
     def longest(self, x: FloatArray, d: FloatArray) -> float:
-        """Any step."""
+        """1: any step is admissible."""
         return 1.0

@@ -1,4 +1,6 @@
-"""The free energy of a density on cells of fixed masses, with noise: JKO through the quantile function."""
+"""F of a density on cells of fixed masses, with noise, as a function of the edges of the cells (eqs.
+(8.6), (8.7)).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from ._field import SMALLEST, Evaluated, Mask, PointEnergy, conjugate_gradients
 
 
 class CellsEnergy:
-    """F of a density that is constant on cells of given masses. The variables are the edges of the cells.
+    """F of a density that is constant on cells of given masses, as a function of the edges of the cells.
 
     One coordinate moves; points of other coordinates (labels of rate 0) have cells of their own. In terms of
     the quantile function X, which is linear between levels s_j with X(s_j) the edges, F is
@@ -36,7 +38,6 @@ class CellsEnergy:
         self._constant = self._heat * entropy
 
     def at(self, x: FloatArray) -> Evaluated:
-        """F and all that its derivatives need."""
         widths, centres = np.diff(x, axis=1), 0.5 * (x[:, 1:] + x[:, :-1])
         z = self._points.copy()
         z[:, self._column] = centres.ravel()
@@ -53,7 +54,7 @@ class CellsEnergy:
         return Evaluated(x, z, residual, energy, size, risk)
 
     def guess(self, place: Evaluated, tau: float) -> FloatArray:
-        """The edges; where cells are empty, spread by about as much as noise does in a step."""
+        """The edges; where cells have width 0, spread by about as much as noise does in one step."""
         if math.isfinite(place.energy):
             return place.x
         levels = np.cumsum(self.masses, axis=1) / self.masses.sum(axis=1, keepdims=True)
@@ -66,20 +67,18 @@ class CellsEnergy:
         return np.asarray(x)
 
     def transport(self, move: FloatArray) -> float:
-        """∫(ΔX)² ds/rate of a function that is linear in every cell."""
+        """W² = ∫(ΔX)² ds/rate of a quantile function X that is linear in every cell, eq. (8.6)."""
         left, right = move[:, :-1], move[:, 1:]
         return float((self.masses * (left**2 + left * right + right**2)).sum()) / (3 * self._rate)
 
     def slopes(self, place: Evaluated) -> FloatArray:
-        """√p_q ∂Φ_q at the centres."""
         return self._field.slopes(place.z)
 
     def curvature(self, place: Evaluated, slopes: FloatArray) -> FloatArray:
-        """∂²Ψ_λ at the centres."""
         return self._field.curvature(place.z, place.residual, slopes)
 
     def gradient(self, place: Evaluated, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
-        """Half of what a cell's centre feels goes to each of its edges."""
+        """Eq. (8.7): half of what the centre of a cell feels goes to each of its edges."""
         m, widths = self.masses, np.diff(place.x, axis=1)
         slope = self._field.potential_gradient(place.z, place.residual, slopes)[:, 0].reshape(m.shape)
         if self._volume:
@@ -91,7 +90,7 @@ class CellsEnergy:
         return g
 
     def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
-        """−τ rate g/w, with half of each neighbour's mass for w."""
+        """−τ rate g/w, with half the mass of each neighbouring cell for the w of an edge."""
         w = np.zeros_like(g)
         w[:, :-1] += self.masses / 2
         w[:, 1:] += self.masses / 2
@@ -106,7 +105,9 @@ class CellsEnergy:
         fixed: Mask,
         tau: float,
     ) -> FloatArray:
-        """From a tridiagonal matrix, and the coupling of the centres through the Q nodes."""
+        """Newton step: a tridiagonal matrix plus the interaction of the centres through the Q nodes, by
+        conjugate gradients.
+        """
         m, widths, step = self.masses, np.diff(place.x, axis=1), tau * self._rate
         bend = curvature[:, 0, 0].reshape(m.shape)
         if self._volume:
@@ -147,6 +148,6 @@ class CellsEnergy:
         return conjugate_gradients(apply, precondition, np.where(free, -g, 0.0))
 
     def longest(self, x: FloatArray, d: FloatArray) -> float:
-        """Nearly to where the first cell would be empty."""
+        """Nearly the part of the step at which some cell would have width 0."""
         shrink = -(np.diff(d, axis=1) / np.diff(x, axis=1)).min()
         return min(1.0, 0.95 / shrink) if shrink > 0 else 1.0

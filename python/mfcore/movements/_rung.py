@@ -1,4 +1,6 @@
-"""The minimising-movement scheme: implicit Euler steps of the gradient flow in the space of measures."""
+"""The rung `mf.JKO`: one minimising movement after another (eq. (8.4)), with a coarser companion for the
+error.
+"""
 
 from __future__ import annotations
 
@@ -25,27 +27,29 @@ if TYPE_CHECKING:
     from ._jko import JKO
 
 
-_FACTOR = 2.5  # chosen on the models `tuning` of `python -m tests.calibration`
-_EVALUATIONS = 40  # of all features in a step: ten of Newton, with second derivatives
-_DEAREST = 0.5  # seconds for one of them
+# multiple of the companion's difference that is stated as error; chosen on the models `tuning` of `python -m
+# tests.calibration`
+_FACTOR = 2.5
+_EVALUATIONS = 40  # evaluations of all features in one step: about ten Newton steps, with second derivatives
+_DEAREST = 0.5  # seconds that one of these may take; else the method refuses
 
 
 class _Point(NamedTuple):
-    """Where the run is: assigned as a whole, so that Ctrl-C finds the old or the new one."""
+    """The state after a step, replaced as a whole so that Ctrl-C finds the old or the new one."""
 
     energy: AtomsEnergy | CellsEnergy
-    coarse: AtomsEnergy | CellsEnergy  # of the companion
+    coarse: AtomsEnergy | CellsEnergy  # F of the companion
     place: Evaluated
-    half: Evaluated  # of the companion, at the last even step
+    half: Evaluated  # the companion's variables after its last step
     steps: int
     iterations: int
-    unfinished: int  # minimisations that ended before the gradient vanished
-    increase: float  # the largest F^{n+1} − F^n so far
+    unfinished: int  # steps whose minimisation ended before the gradient vanished
+    increase: float  # largest F^{n+1} − F^n so far
     speed: float  # W/τ of the last step
 
 
 class JkoRung:
-    """ρ at t = n·τ, and a companion with steps 2τ and half as many atoms or cells, which tells the error."""
+    """A run of `mf.JKO`: ρ at t = n·τ, and a companion with steps 2τ and half as many atoms or cells."""
 
     def __init__(self, method: JKO, model: Model | ReducedModel, threads: int) -> None:
         self.reduced = reduced_of(model)
@@ -168,7 +172,7 @@ class JkoRung:
         }
 
     def _step(self) -> bool:
-        """One step, and one of the companion after every other. False: the run has ended."""
+        """Do one step, and after every second one a step of the companion; False if the run has ended."""
         p, tolerance = self._point, self._method.tolerance
         if tolerance is not None and p.speed < tolerance:
             self._status = "stationary"
@@ -199,7 +203,7 @@ class JkoRung:
 
 
 def _covered(p: _Point) -> _Point:
-    """The same with features on a box that holds all atoms."""
+    """Replace the box of separable features by one that holds all atoms, if they have left it."""
     if not (isinstance(p.energy, AtomsEnergy) and isinstance(p.coarse, AtomsEnergy)):
         return p
     field = p.energy.field
@@ -229,13 +233,13 @@ def _check_model(reduced: ReducedModel) -> None:
 
 
 def _coarser(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> int:
-    """Half the atoms or cells; where they are products of Gauss nodes, half the nodes of each coordinate."""
+    """Number of atoms or cells of the companion: half, or half the Gauss nodes of each coordinate."""
     halvings = gauss_coordinates(reduced) if start is None and reduced.temperature == 0 else 0
     return int(max(1, count // 2 ** max(halvings, 1)))
 
 
 def _check_cost(reduced: ReducedModel, atoms: int) -> None:
-    """Refuse what would take minutes for a step: its features are evaluated some forty times."""
+    """Refuse features of which one evaluation takes so long that a step would take minutes."""
     compiled = reduced._compiled
     if compiled is None:
         return
@@ -249,7 +253,7 @@ def _check_cost(reduced: ReducedModel, atoms: int) -> None:
 
 
 def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | Density | None:
-    """What the user gave, checked against the coordinates."""
+    """Check the measure that the user gave as `start` against the coordinates."""
     if start is None:
         return None
     points, _ = as_measure(start, "start", len(reduced.coordinates))
