@@ -18,7 +18,7 @@ from ..init._scalar import Constant, Normal, ScalarLaw
 if TYPE_CHECKING:
     from ..model import Model
 
-MOST_NODES = 10_000  # of a Gauss rule, which takes a time like the square of their number
+MOST_NODES = 10_000  # most nodes of a Gauss rule, whose computation takes a time like their number squared
 
 
 class ReducedInit:
@@ -134,7 +134,7 @@ def _block(law: BlockLaw | ScalarLaw | float) -> BlockLaw:
 def reduced_init(
     model: Model, directions: Sequence[str], dims: Sequence[float], shares: Sequence[float]
 ) -> ReducedInit | None:
-    """ρ₀ of `model` in the coordinates [a, b, s_1 … s_P or w_1 … w_d, r_1 …]; None where it has no such law.
+    """ρ₀ of `model` in coordinates [a, b, s_1 … s_P or w_1 … w_d, r_1 …]; None if it is not a product there.
 
     Args:
         model: The model.
