@@ -1,4 +1,4 @@
-"""``mfcore run``: `mf.solve` with the arguments that a file holds."""
+"""``mfcore run``: call `mf.solve` with the arguments in a TOML file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ max_seconds and the names of files. In Python mf.resume(FILE, horizon=…) goes 
 Ctrl-C ends a run early: what there is is saved, and the exit code is 130.
 """
 
-# What a file can hold of the arguments of mf.solve: no functions; and a terminal gets a progress bar anyway.
+# The arguments of `mf.solve` that a file can hold: no functions; a terminal gets a progress bar anyway.
 _KEYS = [name for name in inspect.signature(solve).parameters if name not in ("observe", "progress")]
 
 
@@ -93,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _held_path(options: dict[str, Any], arguments: argparse.Namespace) -> HeldPath | None:
-    """Where the checkpoint is to be; it stays until the result is saved."""
+    """The path of the checkpoint, which stays until the result is saved; None if none is named."""
     checkpoint = options.pop("checkpoint", None)
     begun = checkpoint is not None and files.target(checkpoint, "checkpoint").exists()
     if arguments.resume and not begun:
@@ -116,7 +116,7 @@ def _solve(options: dict[str, Any], place: HeldPath | None, arguments: argparse.
 
 
 def _check_same(checkpoint: HeldPath, options: dict[str, Any], source: str) -> None:
-    """Refuse to go on with a run that is another one than the file describes now."""
+    """Refuse to resume a run if the file now describes another one."""
     plan = plan_of(
         **{name: options[name] for name in ("horizon", "save_at", "risk", "keep") if name in options}
     )
@@ -125,7 +125,7 @@ def _check_same(checkpoint: HeldPath, options: dict[str, Any], source: str) -> N
 
 
 def _options(source: Path, changes: list[str]) -> dict[str, Any]:
-    """The arguments of mf.solve: those of the file, changed."""
+    """The arguments for `mf.solve`: those of the file, with the changes of the command line."""
     if not source.is_file():
         raise ValueError(f"CONFIG.toml must be a file, got {str(source)!r}")
     table = read_table(source)
@@ -149,7 +149,7 @@ _LIKE = {"model": "Model", "method": "SGD"}
 
 
 def _set(table: Table, change: str) -> None:
-    """Change one entry as ``a.b.c=value`` says; tables on the way are made where there are none."""
+    """Change one entry, named ``a.b.c=value``; missing tables on the way are made."""
     key, equals, text = change.partition("=")
     names = [name.strip() for name in key.split(".")]
     if not equals or not all(names):
@@ -162,7 +162,7 @@ def _set(table: Table, change: str) -> None:
 
 
 def _value(text: str) -> Any:
-    """A value of TOML; what is none is a string, so that words need no quotes within quotes."""
+    """Parse a value of TOML; text that is none is a string, so that words need no quotes."""
     try:
         table = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -171,7 +171,7 @@ def _value(text: str) -> Any:
 
 
 def watched() -> bool:
-    """Whether somebody sees a progress bar, and there is one to be shown."""
+    """Whether to show a progress bar: tqdm is installed and somebody sees the output."""
     try:
         import tqdm  # noqa: F401
     except ImportError:

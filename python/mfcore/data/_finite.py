@@ -1,4 +1,4 @@
-"""Data that come from outside: a finite dataset, or a stream of batches."""
+"""`Dataset`, a finite set of samples, and `Stream`, samples from a function of the user's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ._law import DataLaw, dimension, set_field
 
-BATCH = 256  # samples asked of a stream at a time; part of the meaning of a seed
+BATCH = 256  # samples asked of a stream at a time; changing it would change what a seed gives
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,7 +119,9 @@ class Stream(DataLaw):
 
 
 class _Batches:
-    """Samples by number from a source of blocks. The last block is kept: batches often share one."""
+    """Samples by number from a source of batches; the last batch is kept, as neighbouring calls often
+    share it.
+    """
 
     def __init__(self, source: Callable[..., Any], d: int) -> None:
         self.source, self.d = source, d

@@ -157,7 +157,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class _Driven:
-    """`mf.Nonlinear` by Heun's scheme (weak order 2 with noise), sharing the driver's run."""
+    """`mf.Nonlinear` by Heun's scheme (weak order 2 with noise), in the field of the ladder's limit."""
 
     neurons: int
     driver: Method
