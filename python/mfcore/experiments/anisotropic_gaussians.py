@@ -37,8 +37,7 @@ STEP, STEPS = 2e-4, 10**7
 START = init.Product(a=init.Constant(1.0), b=init.Constant(1.0), w=init.Radial(0.8))
 NETWORK = Network(activations.relu, output="trained", bias="trained")
 
-# Read off the vector figure, to 0.01: the risk of its PDE, and of its runs of SGD.
-# after these steps the risks of PDE and SGD were read off the published vector figure, to 0.01
+# After these steps the risks of PDE and SGD were read off the published vector figure, to 0.01.
 READ_AT = (10**2, 10**3, 10**4, 10**5, 10**6, round(10**6.5), 10**7)
 READ_PDE = {
     0.2: (2.009, 1.768, 1.259, 1.015, 0.999, 0.974, 0.010),

@@ -36,8 +36,7 @@ D, DELTA, NEURONS, KAPPAS = 320, 0.5, 800, (0.1, 0.4)
 STEP, STEPS = 1e-5, 10**7
 SIGMA = activations.piecewise_linear(knots=[0.0, 0.5, 1.5], values=[-2.5, -4.0, 7.5])
 
-# Read off the vector figure, to 0.01: after so many steps the risk of the PDE and its mean |w|.
-# after these steps the risk of the PDE and its mean |w| were read off the published vector figure, to 0.01
+# After these steps the risk of the PDE and its mean |w| were read off the published vector figure, to 0.01.
 READ_AT = (10**2, 10**3, 10**4, 10**5, 10**6, 10**7)
 READ_RISK = {
     0.1: (7.956, 7.847, 7.266, 7.250, 7.251, 7.257),

@@ -37,7 +37,7 @@ inline constexpr std::array<const char*, 14> kPurposeNames = {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-/// The bare bijection, for the published known answers.
+/// The Philox4x32-10 bijection itself, for comparison with the published known answers.
 PhiloxBlock philox4x32(const PhiloxBlock& counter, const std::array<std::uint32_t, 2>& key);
 
 /// One stream of numbers, item = 0, 1, 2, ...

@@ -27,8 +27,8 @@ void slope_coefficients(const Activation& sigma, Index n, const double* m, const
 /// 1e-15.
 void bivariate_normal(Index n, const double* h, const double* k, const double* rho, double* p);
 
-/// Can pairs of neurons with these activations be integrated exactly? Yes if both are piecewise linear, both
-/// are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
+/// Whether pairs of neurons with these activations can be integrated exactly: if both are piecewise linear,
+/// both are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
 bool has_exact_pairs(const Activation& first, const Activation& second);
 
 /// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. By Mehler's series where |<w, w'>| is below about 0.8
@@ -62,8 +62,8 @@ struct Mixture {
     void validate(Index d) const;  ///< throws std::invalid_argument naming what is wrong
 };
 
-/// pair_potential() of neurons for each other under such inputs: every pair is visited once, and its inner
-/// products serve all parts.
+/// pair_potential() of neurons in their own field under such inputs: every pair is visited once, and its
+/// inner products serve all parts.
 void own_potential(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
                    double* value, Mat* grad, int threads = 0);
 

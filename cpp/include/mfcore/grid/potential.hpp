@@ -10,8 +10,8 @@
 
 namespace mfcore::inline grid {
 
-/// What describes b. One coordinate: `first` is b itself, cells x rank. Two coordinates:
-/// b_k(i, j) = sum_ab core[a n + b, k] first[i, a] second[j, b], n the columns of `second`.
+/// The functions b_k of eq. (2.7). One coordinate: `first` is b itself, cells x rank. Two coordinates: b_k(i,
+/// j) = sum_ab core[a n + b, k] first[i, a] second[j, b], n the columns of `second`.
 struct GridFactors {
     ConstMat first, second, core;
     const double* shift = nullptr;  ///< v, rank entries
@@ -20,8 +20,8 @@ struct GridFactors {
         nullptr;  ///< potential that does not depend on the masses, one entry per cell in C order
 };
 
-/// Copies of the factors in the layouts that its loops want, and room to work: one owner at a time.
-///
+/// Computes moments, risk and potential of masses on a grid, from copies of the factors in the layouts that
+/// its loops want; one owner at a time.
 /// An array over the grid has rows() rows of stride() entries, of which cols() are cells and the rest is
 /// padding that must be 0 in masses. One coordinate is one row.
 class GridPotential {
@@ -35,9 +35,9 @@ public:
     Index size() const { return rows_ * stride_; }  ///< entries of an array over the grid
     bool flat() const { return flat_; }             ///< one coordinate
     int requested() const { return requested_; }    ///< threads asked for; 0: the default
-    int threads() const { return threads_; }        ///< as the work of one evaluation deserves
+    int threads() const { return threads_; }        ///< threads that are worth it for one evaluation
 
-    /// From cells in C order to an array over the grid, and back.
+    /// Copy cells in C order to an array over the grid, and back.
     void spread(const double* cells, double* array) const;
     void gather(const double* array, double* cells) const;
 

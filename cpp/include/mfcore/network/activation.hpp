@@ -1,5 +1,5 @@
 #pragma once
-// Activations: value and two derivatives, on packets.
+// Activation functions sigma with two derivatives, evaluated on arrays.
 #include <vector>
 
 #include "mfcore/base/views.hpp"

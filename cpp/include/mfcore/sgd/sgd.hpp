@@ -38,7 +38,7 @@ public:
     virtual Index diverged_at() const = 0;
     /// Neurons at step(), rows as in the network's layout.
     virtual void theta(Mat out) const = 0;
-    /// Neurons at the start of the current block and its step: all that a checkpoint needs.
+    /// Neurons at the start of the current block, and its step: all that a checkpoint needs.
     virtual Index anchor() const = 0;
     virtual void anchor_theta(Mat out) const = 0;
     virtual Index block_steps() const = 0;
