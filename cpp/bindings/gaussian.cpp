@@ -1,6 +1,5 @@
-#include "mfcore/gaussian/expectations.hpp"
-
 #include "arrays.hpp"
+#include "mfcore/gaussian/expectations.hpp"
 
 namespace mfcore::bindings {
 namespace {

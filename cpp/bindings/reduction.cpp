@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "arrays.hpp"
-#include "mfcore/reduction/chi_panels.hpp"
-#include "mfcore/grid/compress.hpp"
 #include "mfcore/base/quadrature.hpp"
+#include "mfcore/grid/compress.hpp"
+#include "mfcore/reduction/chi_panels.hpp"
 #include "mfcore/reduction/smoothing.hpp"
 #include "mfcore/reduction/sphere.hpp"
 

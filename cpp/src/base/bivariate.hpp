@@ -5,13 +5,13 @@
 namespace mfcore::inline base::special {
 
 /// Owen's function T(h, q/h) = P(U > h, 0 < V < (q/h) U), U and V independent N(0, 1), h, q >= 0, given their
-/// upper tails and the product ff = f(h) f(q) of their densities. For q <= h, with a = q/h <= 1 and y =
-/// q^2/2,
+/// upper tails and the product ff = f(h) f(q) of their densities. For q <= h, with a = q/h <= 1 and
+/// y = q^2/2,
 ///   T = (a/2pi) e^{-h^2/2} int_0^1 e^{-y t^2}/(1 + a^2 t^2) dt = a ff sum_m D_m a^{2m} K_m(y),
 /// where 1/(1 + z) is its interpolant of degree 20 on [0, 1] (error 2e-16) and K_m is proportional to
-/// e^y int_0^1 t^{2m} e^{-y t^2} dt: K_20 is a polynomial to what ff leaves to see (1e-16), and K_{m-1} = y
-/// K_m + c_m adds positive numbers. Beyond y = 38 ff < 1e-34. For q > h swap: T(h, q/h) = (tail(h) +
-/// tail(q))/2 - tail(h) tail(q) - T(q, h/q).
+/// e^y int_0^1 t^{2m} e^{-y t^2} dt: K_20 is a polynomial to what ff leaves to see (1e-16), and
+/// K_{m-1} = y K_m + c_m adds positive numbers. Beyond y = 38 ff < 1e-34. For q > h swap:
+/// T(h, q/h) = (tail(h) + tail(q))/2 - tail(h) tail(q) - T(q, h/q).
 /// Two at a time, whose chains of operations hide each other's latency.
 struct Owen {
     Pack h, q, tail_h, tail_q, ff;
@@ -73,8 +73,8 @@ inline void owen(const Owen (&of)[2], Pack (&T)[2]) {
     }
 }
 
-/// (u, v) standard normal with correlation rho, s = sqrt(1 - rho^2), at the thresholds (h, k), |h|, |k| <=
-/// kFar.
+/// (u, v) standard normal with correlation rho, s = sqrt(1 - rho^2), at the thresholds (h, k),
+/// |h|, |k| <= kFar.
 struct Quadrant {
     Pack tail;                      ///< P(u > h, v > k), absolute error about 2e-16
     Normal k_of_h;                  ///< density and tail at (k - rho h)/s: v > k given u = h

@@ -30,8 +30,8 @@ public:
     /// Two such steps from the same masses: in one dimension they cost little more than one. Results must not
     /// be `mass`.
     void two_steps(const double* mass, double dt, double* next, double other_dt, double* other_next);
-    /// Sum over faces of flux times fall of mu: the rate at which the free energy falls if mu_i =
-    /// Psi_i + log(M_i / |C_i|) / beta.
+    /// Sum over faces of flux times fall of mu: the rate at which the free energy falls if
+    /// mu_i = Psi_i + log(M_i / |C_i|) / beta.
     double dissipation(const double* mass, const double* mu);
 
 private:

@@ -52,9 +52,9 @@ struct Widened {
     double weight;
 };
 
-/// B(a, b) = E[X_a(m1 + S1 u) X_b(m2 + S2 v)] with X_0 = t_+ and X_{k+1} = X_k', corr(u, v) = rho. With L =
-/// P(u > h, v > k), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p = f(h) f(k')/s: derivatives of L by h, k and rho, and
-/// E[u 1 1] = F1 + rho F2.
+/// B(a, b) = E[X_a(m1 + S1 u) X_b(m2 + S2 v)] with X_0 = t_+ and X_{k+1} = X_k', corr(u, v) = rho. With
+/// L = P(u > h, v > k), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p = f(h) f(k')/s: derivatives of L by h, k and rho,
+/// and E[u 1 1] = F1 + rho F2.
 struct Joint {
     Pack S1, S2, inverse1, inverse2;
     Pack x, y, near_x,
@@ -131,8 +131,8 @@ private:
         }
     }
 
-    /// V1 V2 cancel nowhere in S1^2 S2^2 (1 - rho^2) = (R1 R2 s)^2 + (V1 R2)^2 + (V2 S1)^2, s of corr(g1,
-    /// g2).
+    /// V1 V2 cancel nowhere in S1^2 S2^2 (1 - rho^2) = (R1 R2 s)^2 + (V1 R2)^2 + (V2 S1)^2, s of
+    /// corr(g1, g2).
     static Joint joint(const Widened& one, const Widened& two, const Correlation& g) {
         const Pack both = one.r * two.r, apart = both * g.s, left = one.v * two.r;
         const Pack rho = both * g.rho, s2 = apart * apart + left * left + two.v * two.v, s = sqrt(s2);

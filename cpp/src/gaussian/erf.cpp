@@ -124,8 +124,8 @@ private:
 };
 
 /// gelu(g) = E[(g + Z)_+ - delta(g + Z)]. With A = 1 + R1^2 = 1/alpha^2, B = 1/beta^2, x = m1 alpha, y = m2
-/// beta, rho and s of the pair of sums, L = P(g1 + Z1 > 0, g2 + Z2 > 0), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p
-/// = f(h) f(k')/s, X1 = (x - rho y)/s^2 and X2 = (y - rho x)/s^2, derivatives of ramps and densities add up
+/// beta, rho and s of the pair of sums, L = P(g1 + Z1 > 0, g2 + Z2 > 0), F1 = f(h) Q(k'), F2 = f(k) Q(h'),
+/// p = f(h) f(k')/s, X1 = (x - rho y)/s^2 and X2 = (y - rho x)/s^2, derivatives of ramps and densities add up
 /// to what is below; 1 - alpha^2 = (R1 alpha)^2.
 class GeluPairs final : public PairKernel {
 public:

@@ -1,6 +1,5 @@
 #pragma once
-// Pairs of neurons as two correlated Gaussians (eq. (4.1)): g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) =
-// rho.
+// Pairs of neurons as two correlated Gaussians (eq. (4.1)): g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) = rho.
 #include <memory>
 #include <vector>
 

@@ -49,11 +49,10 @@ SeriesSums series_of_pair(const Coefficients& one, Index i, double R1, double in
 /// How many terms pairs of correlation rho need: K with |rho|^K <= left_out, eqs. (4.8), (4.9). What is
 /// missed then is small relative to the sizes of the two neurons:
 /// - smooth sigma: by Cauchy-Schwarz at most |rho|^K times the product of two of the mean-square sizes of
-/// sigma,
-///   sigma' and R sigma'': 4e-15 of these;
-/// - kinks, whose sigma'' has no size: |h_k(t)| f(t) <= 0.44 e^{-t^2/4} (Cramer) gives |s_k| <= S/sqrt(k), S
-/// =
-///   0.44 sum |jump|, and tails below |rho|^K S S'/((K-1)(1-|rho|)): 1e-13 leaves 3e-15 of the jumps.
+///   sigma, sigma' and R sigma'': 4e-15 of these;
+/// - kinks, whose sigma'' has no size: |h_k(t)| f(t) <= 0.44 e^{-t^2/4} (Cramer) gives
+///   |s_k| <= S/sqrt(k), S = 0.44 sum |jump|, and tails below
+///   |rho|^K S S'/((K-1)(1-|rho|)): 1e-13 leaves 3e-15 of the jumps.
 class Terms {
 public:
     static constexpr double kSmooth = 4e-15, kKinked = 1e-13;

@@ -129,8 +129,8 @@ struct PolynomialSmoother final : HermiteSmoother {
 };
 
 /// Smooth kinds without a closed form where R is large, as means over their noise V (gaussian/blurred.hpp):
-/// with S^2 = R^2 + V^2, x = m/S and c = -R/S a step has T = Phi(x), s_k = c^k h_k(x) phi(x)/S, and a ramp T
-/// = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
+/// with S^2 = R^2 + V^2, x = m/S and c = -R/S a step has T = Phi(x), s_k = c^k h_k(x) phi(x)/S, and a ramp
+/// T = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
 struct BlurredSmoother final : HermiteSmoother {
     Blurred blur;
     explicit BlurredSmoother(const Activation& sigma) : blur(sigma) {}

@@ -16,8 +16,8 @@ import numpy as np
 from .. import _core
 from .._base.check import FloatArray
 
-# Terms of the Chebyshev series on one panel, eq. (2.10). With 14 the features of kinked activations at d =
-# 320 need twice as many samples in all for 1e-12, with 24 no fewer.
+# Terms of the Chebyshev series on one panel, eq. (2.10). With 14 the features of kinked activations at
+# d = 320 need twice as many samples in all for 1e-12, with 24 no fewer.
 TERMS = 18
 NARROWEST = 2.0**-40  # least length of a panel as a fraction of the axis: kinks need none shorter
 OVERSAMPLING = 1.25  # sampling points per function

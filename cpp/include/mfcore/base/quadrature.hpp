@@ -11,11 +11,11 @@ struct Rule {
     std::vector<double> weights;  // positive, sum 1
 };
 
-/// Rule for the first coordinate u of a uniform point of S^{d-1}, exact for polynomials in u of degree 2n -
-/// 1. For d = 1 the law itself has two points: the answer then has at most two.
+/// Rule for the first coordinate u of a uniform point of S^{d-1}, exact for polynomials in u of degree
+/// 2n - 1. For d = 1 the law itself has two points: the answer then has at most two.
 Rule gauss_gegenbauer(double d, Index n);
-/// Rule for chi_d, the norm of a standard normal vector in R^d, exact for polynomials in s^2 of degree 2n -
-/// 1.
+/// Rule for chi_d, the norm of a standard normal vector in R^d, exact for polynomials in s^2 of degree
+/// 2n - 1.
 Rule gauss_chi(double d, Index n);
 /// Rule for N(0, 1), exact for polynomials of degree 2n - 1.
 Rule gauss_hermite(Index n);

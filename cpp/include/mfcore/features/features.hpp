@@ -33,7 +33,7 @@ struct PotentialOut {
 };
 
 /// Compute Psi, its gradient and the risk by averages over samples 0 .. samples-1 (of a finite law: over its
-/// nodes). samples-1 of the sampler (for a finite law: over its nodes). Without `rho`, f = 0. Returns the
+/// nodes). Without `rho`, f = 0. Returns the
 /// number of samples used: fewer than asked for when the stop predicate said so.
 Index potential(const Network& network, ConstMat theta, const Measure* rho, const Sampler& sampler,
                 std::uint64_t seed, Index samples, const PotentialOut& out, const RunOptions& options = {});

@@ -66,8 +66,8 @@ struct FlowState {
 
 struct FlowCounts {
     Index steps = 0, rejected = 0, evaluations = 0;
-    /// Error of the risk by the steps, eq. (6.13): sum over the steps of |2 int grad Psi_lambda . error d
-    /// rho|. Only with masses and without noise.
+    /// Error of the risk by the steps, eq. (6.13): sum over the steps of
+    /// |2 int grad Psi_lambda . error d rho|. Only with masses and without noise.
     double drift = 0;
 };
 

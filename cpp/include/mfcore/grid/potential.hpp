@@ -3,15 +3,15 @@
 //
 // The nodes q are summed away beforehand: with sqrt(p_q) Phi_q(cell) = sum_k b_k(cell) O_kq, the rows of O
 // orthonormal, v = O sqrt(p) y and m_k = sum_cells b_k mass,
-//   Psi_lambda = sum_k b_k (m_k - v_k) + decay,   R = |m - v|^2 + floor,   floor = |sqrt(p) y|^2 - |v|^2 +
-//   tau^2.
+//   Psi_lambda = sum_k b_k (m_k - v_k) + decay,   R = |m - v|^2 + floor,
+//   floor = |sqrt(p) y|^2 - |v|^2 + tau^2.
 #include "mfcore/base/aligned.hpp"
 #include "mfcore/base/views.hpp"
 
 namespace mfcore::inline grid {
 
-/// The functions b_k of eq. (2.7). One coordinate: `first` is b itself, cells x rank. Two coordinates: b_k(i,
-/// j) = sum_ab core[a n + b, k] first[i, a] second[j, b], n the columns of `second`.
+/// The functions b_k of eq. (2.7). One coordinate: `first` is b itself, cells x rank. Two coordinates:
+/// b_k(i, j) = sum_ab core[a n + b, k] first[i, a] second[j, b], n the columns of `second`.
 struct GridFactors {
     ConstMat first, second, core;
     const double* shift = nullptr;  ///< v, rank entries

@@ -1,7 +1,7 @@
 #pragma once
 // One-pass stochastic gradient descent on fresh samples (eq. (1.6)),
-//   theta_i <- theta_i + h_k [(y_k - f_N(x_k)) grad sigma*(x_k; theta_i) - lambda theta_i] + sqrt(2 h_k /
-//   beta) g,
+//   theta_i <- theta_i + h_k [(y_k - f_N(x_k)) grad sigma*(x_k; theta_i) - lambda theta_i]
+//                     + sqrt(2 h_k / beta) g,
 // run in blocks of samples that are equal, up to rounding, to the sequential algorithm (eq. (6.2)).
 #include <cstdint>
 #include <functional>
