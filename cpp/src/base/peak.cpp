@@ -14,7 +14,7 @@ double seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Shortest of several runs: the machine's best, free of what else it was doing.
+/// The shortest time of several runs: the machine's best, free of what else it was doing.
 template <class Body>
 double shortest(Body&& body) {
     double best = 1e30;

@@ -164,8 +164,8 @@ inline simd::Vec<float> one_to_two(Bits32 w) {
 inline simd::Vec<double> unit(Words w) { return one_to_two(w) - (1 - 0x1p-53); }
 inline simd::Vec<float> unit(Bits32 w) { return one_to_two(w) - (1 - 0x1p-24F); }
 
-// The uniform under the logarithm. In single precision 31 bits instead of 23: its smallest values make the
-// tails, which reach 6.6; rounding up to 1 only makes a radius 0.
+// The uniform number under the logarithm of Box-Muller. In single precision 31 bits instead of 23: its
+// smallest values make the tails, which reach 6.6; rounding up to 1 only makes a radius 0.
 inline simd::Vec<double> unit_for_radius(Words w) { return unit(w); }
 inline simd::Vec<float> unit_for_radius(Bits32 w) {
     const auto b = simd::bits<simd::IntVec<float>>(w >> 1);

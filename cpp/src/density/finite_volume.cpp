@@ -150,8 +150,8 @@ public:
     }
 
 private:
-    /// Between two steps, a step of its own from the last one: the sequence does not know where one looks.
-    /// Where it is not reached, what was there stays.
+    /// Compute the state between two steps, by a step of its own from the last one, so that the sequence of
+    /// steps does not depend on where one looks. Where it is not reached, what was there stays.
     End step_aside(double t) {
         scheme_.step(mass_, m_.data(), t - t_, next_, next_m_.data());
         if (!finite(next_m_)) return End::diverged;
@@ -173,16 +173,16 @@ private:
         ++counts_.evaluations;
         h_ = bound(report.outflow);
         if (!std::isfinite(h_)) h_ = 1;  // nothing moves
-        // What is seen before the first step ends is a part of it: it must be good before it is taken.
+        // The first step must be accepted before anything is shown: errors seen before its end are part of
+        // it.
         while (shorter(scheme_.step(mass_, m_.data(), h_, next_, next_m_.data()))) {
         }
         return End::reached;
     }
 
-    /// How far the potential changes by itself in the step just tried, as a rate times the step (eq. (7.6)):
-    /// (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the first is
-    /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2. At rest
-    /// both are rounding, and say nothing about the step.
+    /// The stiffness of the step just tried, eq. (7.6): (R/2 + decay) falls by h descent - |dm|^2/2. For one
+    /// mode of rate mu the second part over the first is mu h / 2 in the explicit stage; two stages together
+    /// leave the mode where it was if mu h is 2. At rest both are rounding, and say nothing about the step.
     double stiffness(const FiniteVolume::Report& report) const {
         const double* stage = scheme_.first_stage(next_m_.data());
         double change = 0, size = 0;

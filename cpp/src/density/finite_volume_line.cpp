@@ -1,5 +1,5 @@
-// Finite volumes in one coordinate: potential, transfers, masses and moments in one sweep, group of cells by
-// group of cells, so that the basis comes from the second cache once.
+// One finite-volume stage in one coordinate: potential, transfers, masses and moments in one sweep, group of
+// cells by group of cells, so that the basis comes from the second cache once.
 #include "density/finite_volume_cells.hpp"
 #include "grid/lines.hpp"
 

@@ -1,5 +1,5 @@
-// Finite volumes in two coordinates, unsplit: a cell gives to its four neighbours at once. Blocks of rows are
-// independent but for the transfers of the rows beside them, which are computed twice.
+// One finite-volume stage in two coordinates, unsplit: a cell gives to its four neighbours at once. Blocks of
+// rows are independent but for the transfers of the rows beside them, which are computed twice.
 #include <array>
 
 #include "base/parallel.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr Index kRows = GridPotential::kRows;
 constexpr int kDirections = 4;  // up (to the row before), down, back, on
 
-/// Transfers of three rows in turn, with margins.
+/// The transfers of the last three rows, with margins, in a ring.
 class Turning {
 public:
     Turning(double* memory, Index stride) : memory_(memory), row_(stride + 2 * kMargin) {}
