@@ -29,7 +29,7 @@ GridPotential make_potential(const In& first, const std::optional<In>& second, c
 
 Index cells_of(const GridPotential& potential) { return potential.rows() * potential.cols(); }
 
-/// Masses of the cells in C order, laid out as the potential wants them.
+/// Copy masses of the cells from C order to the layout of the potential.
 std::vector<double> spread(const GridPotential& potential, const In& mass) {
     require(mass.size() == cells_of(potential), "mass", "has the wrong size", mass.size());
     std::vector<double> array(potential.size());

@@ -38,7 +38,7 @@ py::array filled(const Stream& stream, std::uint64_t first, Index count, Fill fi
     return out;
 }
 
-// One binding for a pair of overloads void (stream, first, count, double* or float*).
+// Bind a pair of overloads void (stream, first, count, double* or float*).
 template <class Fill>
 void bind_filler(py::module_& m, const char* name, Fill fill) {
     m.def(

@@ -1,4 +1,5 @@
-// PairExpectations of pairs of wide smooth neurons, at the same cost for every |w|.
+// Expectations of pairs of wide smooth neurons as means of closed forms (gaussian/blurred.hpp), at the same
+// cost for every |w|.
 #include "gaussian/blurred.hpp"
 
 #include <array>
@@ -44,7 +45,8 @@ constexpr Blurred::Node kKolmogorov[] = {{0.18637397603940997, 4.248701399968935
                                          {4.220695816996553, 5.751197196167081e-15}};
 constexpr Blurred::Node kOne[] = {{1.0, 1.0}};
 
-/// One neuron of every lane with one width V of its noise: S = sqrt(R^2 + V^2) and the threshold h = -m/S.
+/// A neuron in every lane with the noise V of one Kolmogorov node: S = sqrt(R^2 + V^2) and the threshold h =
+/// -m/S.
 struct Widened {
     Pack inverse, r, v;  // 1/S, R/S and V/S
     Pack mean, h;        // m/S, and -m/S within reach of the tables
@@ -100,7 +102,7 @@ struct Joint {
     }
 };
 
-/// PairExpectations of pairs, summed over the noises of both neurons.
+/// Closed forms of wide pairs, summed over the noises of both neurons.
 class BlurredPairs final : public PairKernel {
 public:
     BlurredPairs(const Side& first, const Side& second)
@@ -172,7 +174,7 @@ private:
                 const Joint at = joint(wide1[v], wide2[w], g);
                 const Joint other = at.mirrored();
                 const double weight = scales * wide1[v].weight * wide2[w].weight;
-                // sums over the ramp, or step, and the density that sigma may have beside it
+                // Sum over the ramp or step and, if sigma has it, the density beside it.
                 const auto sum = [&](int a, int b) {
                     Pack total = at.moment(one_.order + a, two_.order + b);
                     if (one_.density) total -= at.moment(2 + a, two_.order + b);
@@ -208,7 +210,7 @@ private:
         k00 += one_.offset * mean2 + two_.offset * mean1 + one_.offset * two_.offset;
         simd::store(out.k00 + c, k00);
         if (!slopes) return;
-        // Parallel neurons: K20 w/R + K11 w' is along w, and both terms may be far larger than their sum.
+        // Of parallel neurons K20 w/R + K11 w' is along w, and both terms may be far larger than their sum.
         const auto parallel = g.s < pack(kParallel);
         const Pack zero{};
         simd::store(out.k10 + c, k10 + two_.offset * slope1);

@@ -15,7 +15,8 @@
 
 namespace mfcore::inline gaussian {
 
-/// Beyond this |w| the forms below take over from trapezoid rules in the input, whose cost grows with |w|.
+/// Above this |w| the closed forms below are used instead of trapezoid rules in the input, whose cost grows
+/// with |w|.
 inline constexpr double kWide = 16;
 
 struct Blurred {

@@ -12,8 +12,8 @@ namespace {
 
 using namespace special;
 
-/// Variances V = 1 + e R^2 of sqrt(e) g - Z, and the thresholds -sqrt(e) m/sqrt V with their tails and
-/// densities.
+/// Neurons widened by the noise Z: variances V = 1 + e R^2 of sqrt(e) g - Z, and the thresholds -sqrt(e)
+/// m/sqrt V with their tails and densities.
 struct Widened {
     std::vector<double> V, inverse_root, threshold, tail, density;
     Widened(const Side& side, double e) {
@@ -34,8 +34,8 @@ struct Widened {
     }
 };
 
-/// One pair of widened variables: the correlation rho of the two, s = sqrt(1 - rho^2) from
-/// V1 V2 (1 - rho^2) = 1 + e R1^2 + e R2^2 + (e R1 R2)^2 (1 - corr(g1, g2)^2), where nothing cancels.
+/// The bivariate normal law of two widened variables: their correlation rho, s = sqrt(1 - rho^2) from V1 V2
+/// (1 - rho^2) = 1 + e R1^2 + e R2^2 + (e R1 R2)^2 (1 - corr(g1, g2)^2), where nothing cancels.
 struct WidePair {
     Pack rho, s;
     Quadrant at;
@@ -139,7 +139,7 @@ public:
     double cost() const override { return 110; }
 
 private:
-    /// What a neuron brings: R alpha, alpha, alpha^2, x, x kept within 40, F and X.
+    /// Factors of one neuron of a pair: R alpha, alpha, alpha^2, x, x kept within 40, F and X.
     struct Half {
         Pack r, alpha, square, x, near_x, F, X;
     };

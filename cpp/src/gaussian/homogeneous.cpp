@@ -1,5 +1,5 @@
-// Pairs of neurons without bias and with no kink but at 0 (rectifiers, leaky ones, lines) among themselves:
-// eq. (4.15).
+// The potential of neurons without bias and with no kink but at 0 (rectifiers, leaky ones, lines) in their
+// own field, in the angle form of eq. (4.15).
 #include <algorithm>
 
 #include "gaussian/columns.hpp"

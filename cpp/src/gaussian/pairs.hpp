@@ -8,7 +8,8 @@
 
 namespace mfcore::inline gaussian {
 
-/// One side of all pairs: a, m = b and R = |w| of every neuron, padded with harmless values to whole packs.
+/// The first or the second neurons of all pairs: a, m = b and R = |w| of every neuron, padded with harmless
+/// values to whole packs.
 struct Side {
     const Activation* sigma;
     bool has_b;
@@ -52,7 +53,7 @@ struct PairExpectations {
     double *k01, *k02;              ///< k01 null: neither is wanted
 };
 
-/// Neurons of a list, one per lane: entries of an array over neurons.
+/// Neurons chosen from a list, one per lane: reads entries of arrays over neurons.
 struct Chosen {
     const Index* neuron;
     Pack operator()(const double* of) const {
@@ -71,7 +72,7 @@ public:
     /// inner product.
     virtual void pairs(Index n, const Index* i, const Index* j, const double* q,
                        PairExpectations out) const = 0;
-    /// Nanoseconds for kPack pairs, roughly.
+    /// Cost of kPack pairs in nanoseconds, roughly.
     virtual double cost() const = 0;
 };
 

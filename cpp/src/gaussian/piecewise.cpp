@@ -12,7 +12,8 @@ namespace {
 
 using namespace special;
 
-/// What a side with knots t_k brings to every pair. A = t - m, h = A/R, Q = P(u > h), f = density of u at h.
+/// Quantities of each neuron with knots t_k that all its pairs use. A = t - m, h = A/R, Q = P(u > h), f =
+/// density of u at h.
 struct Knots {
     Index count, padded;
     std::vector<double> A, h, Q, f, B;  // [k * padded + j]; B = E(g - t)_+ = R f - A Q

@@ -12,8 +12,8 @@
 
 namespace mfcore::inline gaussian {
 
-/// The coefficients of every neuron of a side, in blocks of kWidth neurons: entry k of a neuron is at
-/// slopes(j)[k * kWidth] and means(j)[k * kWidth].
+/// Computes and holds the coefficients of every neuron of a side, in blocks of kWidth neurons: entry k of a
+/// neuron is at slopes(j)[k * kWidth] and means(j)[k * kWidth].
 class Coefficients {
 public:
     static constexpr Index kWidth = 2 * kPack;
@@ -39,7 +39,7 @@ private:
     std::vector<double> roots_, inverse_roots_;
 };
 
-/// One pair, by the first `terms` terms.
+/// The moments of one pair by the first `terms` terms of the series.
 struct SeriesSums {
     double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1
 };
@@ -57,8 +57,8 @@ class Terms {
 public:
     static constexpr double kSmooth = 4e-15, kKinked = 1e-13;
 
-    /// Of these many terms at most; `all`: the series ends with them. `far_cost`: what one pair costs beyond
-    /// the series, in terms of one block of pairs.
+    /// `most`: number of terms; `all`: the series ends with them (polynomials). `far_cost`: what one pair
+    /// costs beyond the series, in terms of one block of pairs.
     Terms(Index most, bool all, double left_out, double far_cost);
 
     double reach() const { return reach_; }  ///< pairs with larger |rho| are not for the series

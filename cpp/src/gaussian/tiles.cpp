@@ -1,4 +1,5 @@
-// One tile of pairs: which of them are for the series, and how many terms of it.
+// One tile of pairs: choose those for Mehler's series and the number of its terms, and closed forms for the
+// others.
 #include "gaussian/tiles.hpp"
 
 #include <algorithm>
@@ -161,8 +162,8 @@ void PairTiles::closed_rows(Index i, Index rows, Index j, Index cols, Buffers& w
     }
 }
 
-/// Correlations of a block; pairs that the series is not for get power 0 and are listed. Returns the terms
-/// that the others need.
+/// Compute the correlations of a block; pairs that the series is not for get power 0 and are listed. Returns
+/// the terms that the others need.
 Index PairTiles::open(PairBlock& block, Index i, Index r, Index j, Index c, Index rows, Index cols,
                       Buffers& work) const {
     const Index step = work.step;
@@ -186,7 +187,7 @@ Index PairTiles::open(PairBlock& block, Index i, Index r, Index j, Index c, Inde
     double most = 0;
     for (Index l = 0; l < kPack; ++l) most = std::max(most, largest[l]);
     Index needed = terms.needed(most);
-    // Few pairs with large correlations may cost less one by one than as many terms for all.
+    // A few pairs with large correlations may cost less one by one than as many terms for all.
     if (kernel_ && needed > 2 * Terms::kTermCounts[0]) {
         double least = static_cast<double>(needed);
         std::size_t best = Terms::kTermCounts.size();

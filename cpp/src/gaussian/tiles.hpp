@@ -1,6 +1,6 @@
 #pragma once
-// Tiles of pairs: by Mehler's series where few terms suffice, in closed form where neurons are nearly
-// parallel.
+// Expectations of tiles of pairs: by Mehler's series where few terms suffice, in closed form where neurons
+// are nearly parallel.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -46,7 +46,7 @@ public:
     PairTiles(const Side& first, const Side& second, const double* weights, Want want, int threads);
     ~PairTiles();
 
-    /// What one task needs for tiles of up to `rows` x `cols` pairs, multiples of Coefficients::kWidth;
+    /// Memory of one task for tiles of up to `rows` x `cols` pairs, multiples of Coefficients::kWidth;
     /// `both`: sums of columns too.
     struct Buffers {
         AlignedVector q;  ///< the tile, rows `cols` apart
@@ -59,13 +59,13 @@ public:
         Buffers(const PairTiles& tiles, Index rows, Index cols, bool both);
     };
 
-    /// Neurons i .. of the first side against j .. of the second, multiples of Coefficients::kWidth. The Gram
-    /// matrix work.q becomes K11 (gradient) or K00 (matrix); sums of rows are added to. With of_cols the two
-    /// sides are one, and the sums of the partners are added to as well.
+    /// Evaluate the pairs of neurons i .. of the first side and j .. of the second, multiples of
+    /// Coefficients::kWidth. The Gram matrix work.q becomes K11 (gradient) or K00 (matrix); sums of rows are
+    /// added to. With of_cols the two sides are one, and the sums of the partners are added to as well.
     void tile(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* of_rows,
               PairSums* of_cols) const;
 
-    /// Nanoseconds per pair, roughly.
+    /// Cost of one pair in nanoseconds, roughly.
     double cost() const;
 
 private:

@@ -1,6 +1,6 @@
 #pragma once
-// Products with the basis of a grid of one coordinate, block of cells by block of cells, so that a stepper
-// can use a block twice while it is in the first cache.
+// Products of the basis b of a grid of one coordinate with vectors, block of cells by block of cells, so that
+// a stepper can use a block twice while it is in the first cache.
 #include "base/simd.hpp"
 #include "mfcore/grid/potential.hpp"
 
@@ -55,7 +55,7 @@ void add_blocks(const GridPotential& potential, Index first, const double* mass,
 /// Blocks that fill the registers, whatever their width: eight packets.
 inline constexpr Index kBlocks = 8 * kWidth / kCells;
 
-/// The same for any number of blocks.
+/// Compute psi for any number of blocks.
 inline void psi_line(const GridPotential& potential, Index first, Index count, double* psi) {
     Index j = 0;
     for (; j + kBlocks <= count; j += kBlocks) psi_blocks<kBlocks>(potential, first + j, psi + j * kCells);
@@ -69,7 +69,7 @@ inline void add_line(const GridPotential& potential, Index first, Index count, c
     for (; j < count; ++j) add_blocks<1>(potential, first + j, mass + j * kCells, sums);
 }
 
-/// m from the packets.
+/// Add the lanes of the packets: the moments m.
 inline void finish_line(const GridPotential& potential, const double* sums, double* m) {
     for (Index k = 0; k < potential.rank(); ++k) m[k] = simd::sum<double>(simd::load(sums + k * kWidth));
 }

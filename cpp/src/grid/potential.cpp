@@ -105,7 +105,8 @@ GridPotential::GridPotential(const GridFactors& f, int threads)
     lines_.resize(rows_ * b_);
     products_.resize(rows_ * b_);
     partial_.resize(padded(rows_, kRows) / kRows * a_ * b_);
-    // About 16 multiply-adds a nanosecond. Steps come one after the other, so that waking threads is cheap.
+    // About 16 multiply-adds take a nanosecond. Steps come one after the other, so that waking threads is
+    // cheap.
     threads_ = threads_for(2 * rows_ * stride_ * b_ / 16, threads);
 }
 

@@ -155,7 +155,7 @@ Index SeparableFeatures::moments(ConstMat z, const double* weights, double* m, i
             for (Index a = 0; a < rows; ++a)
                 x[k * stride + a] = k >= count ? 0 : line ? w : w * blocks[0].row(k)[a];
         }
-        // Products of the other coordinates, from the last one forwards.
+        // The products of the functions of the other coordinates, from the last one forwards.
         const double* y = blocks.back().row(0);
         double* next = x + kPoints * stride;
         for (Index c = coordinates() - 2, length = last; c > 0; --c) {

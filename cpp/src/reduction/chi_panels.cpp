@@ -16,7 +16,8 @@ using Packet = simd::Vec<double>;
 constexpr double kNone = 1e-17;    // kinks so small in a panel that what is left is linear
 constexpr double kLongest = 1.25;  // of a piece in theta, s = kink cosh(theta): powers up to s^40 are smooth
 
-// Measured for knots with jumps of 10, see tests/python/test_kinks.py.
+// Number of panels that is enough for dimension d, measured for knots with jumps of 10, see
+// tests/python/reductions/test_kinks.py.
 Index enough(double d) {
     if (d < 4) return 60;
     if (d < 5) return 34;
@@ -25,9 +26,10 @@ Index enough(double d) {
     return d < 8 ? 14 : 10;
 }
 
-// The error of a product of two kinked features is their densities times (h / kink)^{d+2} of panels of length
-// h near it, which the lengths balance. Far out, where little mass is, the density falls by e^-10 at most
-// within a panel: values of projections at a light node lose digits like the square root of that.
+// Edges of the panels. The error of a product of two kinked features is their densities times (h /
+// kink)^{d+2} of panels of length h near it, which the lengths balance. Far out, where little mass is, the
+// density falls by e^-10 at most within a panel: values of projections at a light node lose digits like the
+// square root of that.
 std::vector<double> edges(double d, Index panels) {
     const double end = std::sqrt(d) + 7.7, tail = std::sqrt(d) + 2;
     constexpr Index n = 4000;
@@ -72,8 +74,8 @@ double ChiPanels::log_density(double s) const {
     return (d_ == 1 ? 0 : (d_ - 1) * std::log(s / std::sqrt(d_))) - (s * s - d_) / 2;
 }
 
-// Adds the nodes of the panel to the rule. Its law is that of fine Legendre nodes, which integrate products
-// of the polynomials with the density to rounding; the recurrence is Stieltjes's.
+// Add the nodes of the panel [low, high] to the rule. Its law is that of fine Legendre nodes, which integrate
+// products of the polynomials with the density to rounding; the recurrence is Stieltjes's.
 ChiPanels::Panel ChiPanels::panel(double low, double high) {
     Panel out{low, high, 0, {}, {}, {}, {}};
     const double mid = (low + high) / 2, half = (high - low) / 2;
@@ -116,8 +118,8 @@ ChiPanels::Panel ChiPanels::panel(double low, double high) {
     return out;
 }
 
-// Twenty nodes see a kink from the distance of the panel's length as 1e-15: there the radius of the largest
-// ellipse without it is 5.8.
+// A kink farther from a panel than its length is resolved: twenty nodes see it as 1e-15 there, as the radius
+// of the largest ellipse without it is 5.8.
 bool ChiPanels::resolves(Index panel, double kink) const {
     const Panel& p = panels_[static_cast<std::size_t>(panel)];
     return !(kink > kNone * p.high) || kink >= p.high || p.low - kink >= p.high - p.low;

@@ -208,7 +208,7 @@ void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Inde
     }
     out.S[at] = value;
     if (!slopes) return;
-    // At R1 = R2 = 0 the one-sided derivative along each axis: the exact average over that axis.
+    // At R1 = R2 = 0 take the one-sided derivative along each axis: the exact average over that axis.
     double unused = 0;
     if (wide == 0 && narrow == 0) {
         smoothers_[i].evaluate(1, &m, &narrow, &unused, nullptr, &by_narrow);
