@@ -1,3 +1,4 @@
+// Ctrl-C and time limits of calls into the core: how the question "stop?" is answered.
 #include "deadline.hpp"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// Python bindings of exact expectations under Gaussian inputs.
 #include "arrays.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 

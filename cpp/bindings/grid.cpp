@@ -1,4 +1,4 @@
-
+// Python bindings of potentials on grids and of finite-volume steps.
 #include "grid.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Python bindings of random numbers by address.
 #include "mfcore/base/random.hpp"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Products and factorisations of dense matrices by Eigen, on the calling thread.
 #include "mfcore/base/factor.hpp"
 
 #include <Eigen/Dense>

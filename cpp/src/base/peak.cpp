@@ -1,3 +1,4 @@
+// Measurements of the machine's peak arithmetic speed and memory bandwidth.
 #include "mfcore/base/peak.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Quadrature rules: Gauss rules from recurrences, panels of chi_d, equally spaced angles.
 #include "mfcore/base/quadrature.hpp"
 
 #include <Eigen/Eigenvalues>

@@ -1,3 +1,4 @@
+// Random numbers by address: Philox4x32-10, and uniform, normal and sign numbers made of its bits.
 #include "mfcore/base/random.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The number of threads, and the scopes in which a thread asks whether to stop.
 #include "mfcore/base/run.hpp"
 
 #include <Eigen/Core>

@@ -1,4 +1,5 @@
 #pragma once
+// Thin singular value decomposition of a dense matrix.
 
 #include <Eigen/Dense>
 

@@ -1,3 +1,4 @@
+// Finite volumes without noise: the step, and a flow that chooses the size of steps (eqs. (7.1) to (7.6)).
 #include "mfcore/density/finite_volume.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Densities with noise: the sizes and couplings of implicit Euler steps (eqs. (7.14), (7.15)).
 #include "mfcore/density/fokker_planck.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Implicit Euler steps of masses in their own potential, as fixed points in the moments (eq. (7.14)).
 #include "density/noisy_steps.hpp"
 
 #include <algorithm>

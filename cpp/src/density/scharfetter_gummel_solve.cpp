@@ -1,3 +1,4 @@
+// Scharfetter-Gummel fluxes: tridiagonal solves (eqs. (7.10), (7.11)) and the dissipation.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

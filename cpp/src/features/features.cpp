@@ -1,3 +1,4 @@
+// Predictions, potentials and their gradients as sums over samples (eqs. (2.1) to (2.4)), tile by tile.
 #include "mfcore/features/features.hpp"
 
 #include <memory>

@@ -1,3 +1,4 @@
+// The velocity of weighted atoms in their own field (eq. (8.1)), and whether panels resolve them (eq. (8.3)).
 #include "mfcore/flow/atoms.hpp"
 
 #include <algorithm>

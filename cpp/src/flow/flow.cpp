@@ -1,3 +1,4 @@
+// Explicit schemes with fixed steps: Euler, Heun, Runge-Kutta, noise and radii (eqs. (6.9) to (6.11)).
 #include "mfcore/flow/flow.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Compression of a table of features to low rank (eq. (2.6)).
 #include "mfcore/grid/compress.hpp"
 
 #include <Eigen/Dense>

@@ -1,3 +1,4 @@
+// Moments, risk and potential of masses on a grid, from compressed features (eq. (2.7)).
 #include "mfcore/grid/potential.hpp"
 
 #include <algorithm>

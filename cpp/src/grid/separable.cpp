@@ -1,3 +1,4 @@
+// Moments, residuals and potentials of moving points from separable features (eqs. (2.8) to (2.10)).
 #include "mfcore/grid/separable.hpp"
 
 #include <algorithm>

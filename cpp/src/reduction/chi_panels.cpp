@@ -1,3 +1,4 @@
+// Panels of chi_d and projections of features with kinks onto their polynomials.
 #include "mfcore/reduction/chi_panels.hpp"
 
 #include <algorithm>

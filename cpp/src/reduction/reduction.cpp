@@ -1,3 +1,4 @@
+// Features of reduced models and their gradients (eqs. (5.1) to (5.3)), at all nodes of the data.
 #include "mfcore/reduction/reduction.hpp"
 
 #include <algorithm>

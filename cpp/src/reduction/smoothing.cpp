@@ -1,3 +1,4 @@
+// S_d(m, R) = E sigma(m + R u): closed forms for piecewise-linear sigma, quadrature rules for smooth ones.
 #include "mfcore/reduction/smoothing.hpp"
 
 #include <algorithm>

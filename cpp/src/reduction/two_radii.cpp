@@ -1,3 +1,4 @@
+// Averages over two independent directions at all nodes at once (eqs. (3.16), (3.17)).
 #include "reduction/two_radii.hpp"
 
 #include <algorithm>

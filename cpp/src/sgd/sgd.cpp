@@ -1,3 +1,4 @@
+// Runs of one-pass SGD: blocks, teams of threads, stops inside blocks, divergence.
 #include "mfcore/sgd/sgd.hpp"
 
 #include <algorithm>

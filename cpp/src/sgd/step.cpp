@@ -1,3 +1,4 @@
+// Steps of SGD on neurons that the caller owns (eq. (6.1)).
 #include "mfcore/sgd/step.hpp"
 
 #include <algorithm>
