@@ -1,4 +1,4 @@
-"""Axes, colours and labels that all plots share. matplotlib is imported when the first axes are made."""
+"""Axes, colours and labels that all plots share; matplotlib is imported when the first axes are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures at several times: histograms of networks over densities of the limit."""
+"""Plot measures at several times: histograms of networks over densities of the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error budget of a ladder over time, and its rates in N and h."""
+"""Plot the error budget of a ladder over time, and its rates in N and h."""
 
 from __future__ import annotations
 

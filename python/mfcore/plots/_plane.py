@@ -1,4 +1,4 @@
-"""Neurons on the plane of two coordinates, with the velocity field that moves them."""
+"""Plot neurons on the plane of two coordinates, with the velocity field that moves them."""
 
 from __future__ import annotations
 

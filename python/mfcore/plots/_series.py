@@ -1,4 +1,4 @@
-"""Risks and observables of several rungs on one clock."""
+"""Plot risks and observables of several rungs over t."""
 
 from __future__ import annotations
 

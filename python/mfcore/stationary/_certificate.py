@@ -36,7 +36,8 @@ FLAT = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What `mf.certificate` returns.
+    """The value of a measure and a bound on its distance from the least value, as returned by
+    `mf.certificate`.
 
     Args:
         value: R at λ = 0, R/2 + (λ/2)∫|θ|²dρ with decay, and with noise the free energy F, of the measure.

@@ -29,7 +29,8 @@ CLOSE = 1e-3  # atoms nearer to each other than this, relative to 1 + |z|, are t
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """What `mf.optimum` returns.
+    """The least risk of all measures, a measure that reaches it, and how far it may be off, from
+    `mf.optimum`.
 
     Args:
         measure: The atoms found, in reduced coordinates.

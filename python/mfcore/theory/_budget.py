@@ -44,7 +44,9 @@ class Bound:
 
     @property
     def ratio(self) -> FloatArray:
-        """measured/(C·err) ≤ 1: the same everywhere if the bound has the right form."""
+        """The ratio measured/(C·err), at most 1, and about the same everywhere if the bound has the
+        right form.
+        """
         return np.asarray(self.measured / (self.constant * self.err))
 
     def __repr__(self) -> str:
