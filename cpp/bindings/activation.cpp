@@ -1,3 +1,4 @@
+// Python bindings of activations: values and derivatives on arrays.
 #include "mfcore/network/activation.hpp"
 
 #include <string>

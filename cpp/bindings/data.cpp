@@ -1,3 +1,4 @@
+// Python bindings of the samplers of data laws, and a sampler that calls Python.
 #include "mfcore/data/data.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Ctrl-C and time limits of calls into the core: how the question "stop?" is answered.
 #include "deadline.hpp"
 
 #include <atomic>
@@ -11,7 +12,7 @@ namespace {
 std::atomic<unsigned long> main_thread{0};
 constinit thread_local Deadline* innermost_deadline = nullptr;
 
-/// The time `seconds` from now, which may be infinite.
+/// The time point `seconds` from now, which may be infinite.
 std::chrono::steady_clock::time_point in(double seconds) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point now = Clock::now();

@@ -1,5 +1,5 @@
 #pragma once
-// Calls that let other Python threads run, and why they may end early: Ctrl-C, or a time limit.
+// Release the GIL during calls of the core, and end them early on Ctrl-C or at a time limit.
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
@@ -17,9 +17,9 @@ namespace mfcore::bindings {
 
 namespace py = pybind11;
 
-/// body(), which may have to wait for the interpreter. When a process ends, Python until 3.13 ends threads
-/// that it finds waiting, by unwinding them, which destructors and parallel regions do not survive. Such a
-/// thread sleeps here instead, as it does in Python from 3.14 on, until the process is gone.
+/// Call body(), which may have to wait for the interpreter. When a process ends, Python until 3.13 ends
+/// threads that it finds waiting, by unwinding them, which destructors and parallel regions do not survive.
+/// Such a thread sleeps here instead, as it does in Python from 3.14 on, until the process is gone.
 template <class Body>
 decltype(auto) outliving_python(Body&& body) {
 #ifdef __GLIBCXX__
@@ -33,7 +33,7 @@ decltype(auto) outliving_python(Body&& body) {
 #endif
 }
 
-/// body() with the GIL, from code that runs without it.
+/// Call body() with the GIL, from code that runs without it.
 template <class Body>
 decltype(auto) with_gil(Body&& body) {
     std::optional<py::gil_scoped_acquire> gil;
@@ -59,7 +59,7 @@ public:
     void open();
     void close();
     bool passed() const { return Clock::now() >= end_; }
-    /// Whether it has ended something.
+    /// Whether this deadline has ended a call.
     bool expired() const { return expired_; }
     void expire() { expired_ = true; }
     /// The one opened last by this thread, or null.
@@ -77,14 +77,14 @@ private:
 class Released {
 public:
     Released();
-    /// For calls that end well, with what they have, once so many seconds have passed.
+    /// For calls that return what they have once so many seconds have passed.
     explicit Released(double seconds);
     ~Released();
     Released(const Released&) = delete;
     Released& operator=(const Released&) = delete;
 
     bool wants_stop();
-    /// For such calls, between two steps.
+    /// Whether such a call should return now; asked between two steps.
     bool wants_end() { return wants_stop() || Clock::now() >= end_; }
     const char* reason() const { return ctrl_c_ ? "interrupted" : "out of time"; }
 

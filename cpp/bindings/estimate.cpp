@@ -1,3 +1,4 @@
+// Python bindings of averages over samples: predictions, potentials and Monte-Carlo estimates.
 #include <stdexcept>
 
 #include "arrays.hpp"

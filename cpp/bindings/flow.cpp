@@ -1,3 +1,4 @@
+// Python bindings of systems and their integrators (`_core.System`, `_core.Flow`).
 #include "mfcore/flow/flow.hpp"
 
 #include <map>

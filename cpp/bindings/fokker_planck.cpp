@@ -1,3 +1,4 @@
+// Python bindings of densities with noise (`_core.FokkerPlanck`).
 #include "mfcore/density/fokker_planck.hpp"
 
 #include <map>

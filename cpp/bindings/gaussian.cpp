@@ -1,6 +1,6 @@
-#include "mfcore/gaussian/expectations.hpp"
-
+// Python bindings of exact expectations under Gaussian inputs.
 #include "arrays.hpp"
+#include "mfcore/gaussian/expectations.hpp"
 
 namespace mfcore::bindings {
 namespace {

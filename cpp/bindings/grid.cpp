@@ -1,4 +1,4 @@
-
+// Python bindings of potentials on grids and of finite-volume steps.
 #include "grid.hpp"
 
 #include <cmath>
@@ -29,7 +29,7 @@ GridPotential make_potential(const In& first, const std::optional<In>& second, c
 
 Index cells_of(const GridPotential& potential) { return potential.rows() * potential.cols(); }
 
-/// Masses of the cells in C order, laid out as the potential wants them.
+/// Copy masses of the cells from C order to the layout of the potential.
 std::vector<double> spread(const GridPotential& potential, const In& mass) {
     require(mass.size() == cells_of(potential), "mass", "has the wrong size", mass.size());
     std::vector<double> array(potential.size());
@@ -126,11 +126,11 @@ void bind_grid(py::module_& m) {
             "mass"_a);
 
     py::class_<GridAxis>(m, "GridAxis", "Cells along one coordinate.")
-        .def(
-            py::init([](std::vector<double> width, std::vector<double> coupling, std::vector<Index> watched) {
-                return GridAxis{std::move(width), std::move(coupling), std::move(watched)};
-            }),
-            "width"_a, "coupling"_a, "watched"_a = std::vector<Index>());
+        .def(py::init(
+                 [](std::vector<double> width, std::vector<double> conductance, std::vector<Index> watched) {
+                     return GridAxis{std::move(width), std::move(conductance), std::move(watched)};
+                 }),
+             "width"_a, "conductance"_a, "watched"_a = std::vector<Index>());
 
     py::class_<GridStepper>(m, "GridStepper", "Steps of finite volumes on masses of the caller's.")
         .def(py::init<const GridPotential&, std::vector<GridAxis>, const std::string&>(), "potential"_a,

@@ -1,4 +1,5 @@
 #pragma once
+// Finite volumes in progress, shared by two files of bindings.
 #include "arrays.hpp"
 #include "mfcore/density/finite_volume.hpp"
 

@@ -1,3 +1,4 @@
+// Python bindings of the layout of a neuron's row.
 #include "mfcore/network/network.hpp"
 
 #include <string>

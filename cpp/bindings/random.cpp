@@ -1,3 +1,4 @@
+// Python bindings of random numbers by address.
 #include "mfcore/base/random.hpp"
 
 #include <string>
@@ -38,7 +39,7 @@ py::array filled(const Stream& stream, std::uint64_t first, Index count, Fill fi
     return out;
 }
 
-// One binding for a pair of overloads void (stream, first, count, double* or float*).
+// Bind a pair of overloads void (stream, first, count, double* or float*).
 template <class Fill>
 void bind_filler(py::module_& m, const char* name, Fill fill) {
     m.def(

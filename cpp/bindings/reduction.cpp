@@ -1,3 +1,4 @@
+// Python bindings of averages over a direction and of reduced features.
 #include "mfcore/reduction/reduction.hpp"
 
 #include <cmath>

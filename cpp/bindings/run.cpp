@@ -1,3 +1,4 @@
+// Python bindings of the number of threads, measured peak speeds and build information.
 #include "mfcore/base/run.hpp"
 
 #include "arrays.hpp"

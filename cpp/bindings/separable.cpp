@@ -1,3 +1,4 @@
+// Python bindings of separable features on boxes.
 #include "mfcore/grid/separable.hpp"
 
 #include <algorithm>

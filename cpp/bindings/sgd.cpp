@@ -1,3 +1,4 @@
+// Python bindings of runs of stochastic gradient descent.
 #include "mfcore/sgd/sgd.hpp"
 
 #include "arrays.hpp"

@@ -11,7 +11,7 @@ from ._base import build
 
 
 def main(arguments: list[str]) -> int:
-    """Answer a build script, or hand over to the command line."""
+    """Run the command line; ``--includes`` and ``--cmakedir`` instead print a folder for build scripts."""
     if arguments == ["--cmakedir"]:
         print(build.get_cmake_dir())
         return 0

@@ -287,7 +287,7 @@ def from_config(config: Mapping[str, Any]) -> Activation:
 
 
 _MADE = {"piecewise_linear": PiecewiseLinear, "polynomial": Polynomial, "hermite": Hermite}
-KINDS = (*_NAMES, *_MADE)  # in configuration files
+KINDS = (*_NAMES, *_MADE)  # the kinds that configuration files may name
 
 
 def _numbers(value: Any, name: str) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Models and methods as TOML files, for the command line and for the record."""
+"""Save models and methods as TOML files and load them, for the command line and for the record."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def decode(table: Table, path: str | os.PathLike[str]) -> Any:
-    """The objects that a table from `path` describes."""
+    """Convert the table read from `path` to the objects it describes."""
     try:
         return from_config(table)
     except ValueError as error:

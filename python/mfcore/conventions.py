@@ -1,4 +1,5 @@
-"""Published conventions, converted at the edge: `mfcore.conventions`.
+"""Convert the update rules of publications to the conventions of this library (eq. (1.13)):
+`mfcore.conventions`.
 
 Here neurons follow θ ← θ + h[(y − f)∇σ* − λθ] + √(2h/β) g on the clock t = kh; 1/β is the temperature. The
 literature multiplies drift, decay and noise by other constants (eq. (1.13)):
@@ -35,7 +36,7 @@ NOISES = ("recursion", "pde")
 
 @dataclass(frozen=True)
 class Canonical:
-    """What a published rule means here.
+    """A published rule in the conventions of this library: step, clock, ridge and temperature.
 
     Attributes:
         step: h, for methods; None where the rule has no step.

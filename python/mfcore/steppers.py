@@ -1,4 +1,5 @@
-"""Steppers for foreign loops: the caller's neurons, updated in place; the caller's samples and step sizes.
+"""Steppers `SGD` and `Flow` for loops of the user's own: neurons, samples and step sizes are the caller's,
+updated in place.
 
 A stepper keeps nothing to itself: all its state is the caller's array and the counters it shows. When a step
 would leave the finite numbers it raises `FloatingPointError`, and the array holds the last finite state.
@@ -112,7 +113,7 @@ class SGD:
             self.steps += 1
 
     def run(self, X: npt.ArrayLike, y: npt.ArrayLike, h: npt.ArrayLike) -> None:
-        """One step per row of X, one after the other: what a loop over `step` does, up to rounding.
+        """Do one step per row of X, one after the other: what a loop over `step` does, up to rounding.
 
         Long runs without noise are done in blocks, many times faster.
 
@@ -301,7 +302,7 @@ class Flow:
 
 
 def _own(theta: Any, least: int, row: int | None = None) -> FloatArray:
-    """The caller's array, checked: its memory is written, so a copy would be of no use."""
+    """Check the caller's array, whose memory is written: a copy would be of no use."""
     shape = np.shape(theta)
     if len(shape) != 2 or shape[0] < 1 or (shape[1] != row if row is not None else shape[1] <= least):
         want = f"(any, {row})" if row is not None else f"(any, > {least})"

@@ -1,4 +1,4 @@
-"""Stated against true errors, on logarithmic axes."""
+"""Plot stated errors over true errors on logarithmic axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""True and stated errors of runs of random problems."""
+"""Compute true and stated errors of runs of random problems."""
 
 from __future__ import annotations
 

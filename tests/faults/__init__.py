@@ -1,1 +1,3 @@
-"""Every fault we can think of, on purpose: `python -m tests.faults --minutes 60`."""
+"""Attacks with injected faults (kills, signals, damaged files, full disks, …): `python -m tests.faults
+--minutes 60`.
+"""

@@ -1,4 +1,5 @@
-"""All attacks, or some, for so long: `python -m tests.faults --minutes 60 [--seed 1] [--only fuzz,kills]`.
+"""Run all attacks, or some, for a given time: `python -m tests.faults --minutes 60 [--seed 1] [--only
+fuzz,kills]`.
 
 Ends with a table. The exit code is 1 if anything was lost, silent or unclear.
 """

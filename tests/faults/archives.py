@@ -1,4 +1,6 @@
-"""Damaged archives: bits flipped, ends cut, bytes replaced, bombs. A reason, or the same numbers."""
+"""Attack: damage archives (bits flipped, ends cut, bytes replaced, bombs); loading gives an error with a
+reason, or the same numbers.
+"""
 
 from __future__ import annotations
 

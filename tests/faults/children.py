@@ -1,4 +1,4 @@
-"""Functions in forked children: what they say, and how they end."""
+"""Run functions in forked children, and collect what they return and how they end."""
 
 from __future__ import annotations
 

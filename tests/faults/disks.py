@@ -1,4 +1,6 @@
-"""Disks that are full, too small, read-only, or gone: an error at first, a warning later, the same bits."""
+"""Attack: full, small, read-only or vanished disks; an error at the start of a run, a warning later, and
+the same bits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the whole public surface with generated arguments, in child processes that may crash or hang.
+"""Attack: call the whole public surface with generated arguments, in child processes that may crash or hang.
 
     python -m tests.faults.fuzz SEED CASE
 

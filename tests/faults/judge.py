@@ -1,4 +1,4 @@
-"""Whether the outcome of a call is one of those promised."""
+"""Decide whether the outcome of a call is one of those that are promised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Kill −9 at random times, and go on: every rung, and `mfcore run`. The same bits, and little lost.
+"""Attack: kill −9 runs of every rung and `mfcore run` at random times and resume them; the same bits, and
+little work lost.
 
 A run is a forked child with checkpoints every `INTERVAL` seconds. It notes when it came to which save point;
 after a kill the next child resumes, and what it does again must not have taken longer than the interval.

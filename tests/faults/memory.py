@@ -1,4 +1,4 @@
-"""Little memory: allocations fail anywhere. MemoryError, or ValueError with the estimate, or the result."""
+"""Attack: let allocations fail anywhere; MemoryError, or ValueError with the estimate, or the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attack found, and the table at the end."""
+"""Findings of attacks, and the table of them that is printed at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Requests beyond memory are refused at once; those beyond patience answer Ctrl-C."""
+"""Attack: requests that need more memory than there is are refused at once; requests that take hours
+answer Ctrl-C.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of every rung that take about a second, to be killed."""
+"""Runs of every rung that take about a second, as victims of kills and signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runtimes of threads in one process: ours beside those of numba, torch, scikit-learn, JAX or BLAS."""
+"""Attack: two thread runtimes in one process, ours beside that of numba, torch, scikit-learn, JAX or BLAS."""
 
 from __future__ import annotations
 

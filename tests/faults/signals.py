@@ -1,4 +1,6 @@
-"""SIGINT and SIGTERM at random times, once and twice: an end in words, and a run to resume."""
+"""Attack: SIGINT and SIGTERM at random times, once and twice; the run ends with a message and can be
+resumed.
+"""
 
 from __future__ import annotations
 

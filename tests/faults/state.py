@@ -1,4 +1,4 @@
-"""Things with a state, their methods in every order: steppers, and runs cut anywhere."""
+"""Attack: call the methods of stateful objects in every order: steppers, and runs cut anywhere."""
 
 from __future__ import annotations
 

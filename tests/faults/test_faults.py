@@ -1,4 +1,4 @@
-"""A bounded part of every attack, about ten seconds each: nothing lost, nothing silent, nothing unclear."""
+"""A bounded part of every attack, about ten seconds each, for the ordinary tests."""
 
 import subprocess
 import sys

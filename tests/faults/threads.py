@@ -1,4 +1,5 @@
-"""Threads and processes at once: daemons at exit, forks, pools, writers of one file, shared objects.
+"""Attack: threads and processes at once: daemons at exit, forks, pools, several writers of one file, shared
+objects.
 
 Everything must have the bits of one thread alone, and every process must end by itself with code 0.
 """

@@ -1,4 +1,4 @@
-"""Values to call the public surface with: good ones by the name of a parameter, and ones at the edge."""
+"""Values for generated calls: good ones by the name of a parameter, and extreme or wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the packaging tests share. They are about an *installed* mfcore."""
+"""Fixtures of the packaging tests, which are about an *installed* mfcore."""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""What linkers and processors see of the compiled files (Linux, binutils)."""
+"""The compiled files as linkers and processors see them: symbols, instructions, sections (Linux,
+binutils).
+"""
 
 import re
 

@@ -1,6 +1,7 @@
 #pragma once
-// A barrier for teams that meet every microsecond, at which every member hands numbers to all others. Members
-// spin; after a while they yield, so that more threads than cores are slow but not stuck.
+// Exchange of numbers between the threads of a team that meet every microsecond: each hands its numbers to
+// all others at a barrier. Members spin; after a while they yield, so that more threads than cores are slow
+// but not stuck.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace mfcore::inline base {
 template <class T>
 class Exchange {
 public:
-    /// Each of at most `members` hands over up to `capacity` numbers per meeting.
+    /// For at most `members` threads, each handing over up to `capacity` numbers per meeting.
     Exchange(int members, Index capacity)
         : lines_(1 + static_cast<Index>(sizeof(std::uint64_t) + capacity * sizeof(T)) / kLine),
           met_(members),
@@ -27,7 +28,7 @@ public:
     /// buffers: a member may be at most one meeting ahead of the slowest reader.
     T* mine(int rank) { return numbers(rank, met_[rank].count + 1); }
 
-    /// Publish them and wait for everybody's; `size` members take part.
+    /// Publish the numbers and wait for everybody's; `size` members take part.
     void meet(int rank, int size) {
         const std::uint64_t meeting = ++met_[rank].count;
         mark(rank, meeting).store(meeting, std::memory_order_release);

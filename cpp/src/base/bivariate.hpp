@@ -5,13 +5,13 @@
 namespace mfcore::inline base::special {
 
 /// Owen's function T(h, q/h) = P(U > h, 0 < V < (q/h) U), U and V independent N(0, 1), h, q >= 0, given their
-/// upper tails and the product ff = f(h) f(q) of their densities. For q <= h, with a = q/h <= 1 and y =
-/// q^2/2,
+/// upper tails and the product ff = f(h) f(q) of their densities. For q <= h, with a = q/h <= 1 and
+/// y = q^2/2,
 ///   T = (a/2pi) e^{-h^2/2} int_0^1 e^{-y t^2}/(1 + a^2 t^2) dt = a ff sum_m D_m a^{2m} K_m(y),
 /// where 1/(1 + z) is its interpolant of degree 20 on [0, 1] (error 2e-16) and K_m is proportional to
-/// e^y int_0^1 t^{2m} e^{-y t^2} dt: K_20 is a polynomial to what ff leaves to see (1e-16), and K_{m-1} = y
-/// K_m + c_m adds positive numbers. Beyond y = 38 ff < 1e-34. For q > h swap: T(h, q/h) = (tail(h) +
-/// tail(q))/2 - tail(h) tail(q) - T(q, h/q).
+/// e^y int_0^1 t^{2m} e^{-y t^2} dt: K_20 is a polynomial to what ff leaves to see (1e-16), and
+/// K_{m-1} = y K_m + c_m adds positive numbers. Beyond y = 38 ff < 1e-34. For q > h swap:
+/// T(h, q/h) = (tail(h) + tail(q))/2 - tail(h) tail(q) - T(q, h/q).
 /// Two at a time, whose chains of operations hide each other's latency.
 struct Owen {
     Pack h, q, tail_h, tail_q, ff;
@@ -73,22 +73,23 @@ inline void owen(const Owen (&of)[2], Pack (&T)[2]) {
     }
 }
 
-/// (u, v) standard normal with correlation rho, s = sqrt(1 - rho^2), at the levels (h, k), |h|, |k| <= kFar.
+/// (u, v) standard normal with correlation rho, s = sqrt(1 - rho^2), at the thresholds (h, k),
+/// |h|, |k| <= kFar.
 struct Quadrant {
-    Pack tail;              ///< P(u > h, v > k), absolute error about 2e-16
-    Normal k_of_h;          ///< density and tail at (k - rho h)/s: v > k given u = h
-    Normal h_of_k;          ///< density and tail at (h - rho k)/s: u > h given v = k
-    Pack k_level, h_level;  ///< these two arguments
+    Pack tail;                      ///< P(u > h, v > k), absolute error about 2e-16
+    Normal k_of_h;                  ///< density and tail at (k - rho h)/s: v > k given u = h
+    Normal h_of_k;                  ///< density and tail at (h - rho k)/s: u > h given v = k
+    Pack k_threshold, h_threshold;  ///< these two arguments
 };
-inline constexpr double kFar = 40;  ///< tail(40) < 1e-349: levels beyond are clamped to it without loss
+inline constexpr double kFar = 40;  ///< tail(40) < 1e-349: thresholds beyond are clamped to it without loss
 
 /// Owen (1956): tail = (tail(h) + tail(k))/2 - T(h, (k - rho h)/(h s)) - T(k, (h - rho k)/(k s)) - [hk <
 /// 0]/2. k - rho h is taken as (k -+ h) +- (1 - |rho|) h and (1 - |rho|)/s = s/(1 + |rho|), so that nothing
-/// cancels as rho -> +-1, and s = 0 gives the limit. Levels of neurons with |w| = 1e150 and s like 1/|w| are
-/// still told apart.
+/// cancels as rho -> +-1, and s = 0 gives the limit. Thresholds of neurons with |w| = 1e150 and s like 1/|w|
+/// are still told apart.
 inline Quadrant quadrant(Pack h, Pack tail_h, Pack f_h, Pack k, Pack tail_k, Pack f_k, Pack rho, Pack s) {
     const Pack zero{};
-    const auto origin = abs(h) + abs(k) == zero;  // only the ratio of the levels matters near (0, 0)
+    const auto origin = abs(h) + abs(k) == zero;  // only the ratio of the thresholds matters near (0, 0)
     h = select(origin, pack(1e-200), h);
     k = select(origin, pack(1e-200), k);
     const Pack sign = select(rho < zero, pack(-1.0), pack(1.0));
@@ -96,8 +97,8 @@ inline Quadrant quadrant(Pack h, Pack tail_h, Pack f_h, Pack k, Pack tail_k, Pac
     const Pack q_h = clamp((k - sign * h) * inverse + h * gap, 1e150);
     const Pack q_k = clamp((h - sign * k) * inverse + k * gap, 1e150);
     Quadrant at;
-    at.k_level = q_h;
-    at.h_level = q_k;
+    at.k_threshold = q_h;
+    at.h_threshold = q_k;
     at.k_of_h = normal(q_h);
     at.h_of_k = normal(q_k);
     // T is even in h, odd in its slope; upper tails at |h| from those at h.

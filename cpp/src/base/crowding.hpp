@@ -1,7 +1,7 @@
 #pragma once
-// Whether a team of threads is worth it just now. Members that meet every microsecond must run at the same
-// time: on a machine busy with other work they wait for the scheduler instead, a thousand times longer than
-// they work.
+// Decide whether a team of threads is worth it at the moment. Members that meet every microsecond must run at
+// the same time: on a machine busy with other work they wait for the scheduler instead, a thousand times
+// longer than they work.
 #include <time.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace mfcore::inline base {
 /// loops whose results do not depend on the number of threads.
 class Crowding {
 public:
-    /// Whether it is not known yet what one thread takes: the next piece should be short.
+    /// Whether the time of one thread is not known yet: then the next piece should be short.
     bool learning() const { return alone_ == std::numeric_limits<double>::infinity(); }
 
     /// Threads for the next piece, at most `most`.
@@ -24,7 +24,7 @@ public:
     /// Whether a team that has done `units` of work in so many seconds should give up.
     bool hopeless(double seconds, double units) const { return seconds > kStart + 2 * alone_ * units; }
 
-    /// A piece with so many threads took so many seconds per unit of work.
+    /// Record that a piece took `team` threads so many seconds per unit of work.
     void took(int team, double seconds) {
         if (team == 1) {
             alone_ = seconds;
@@ -45,16 +45,16 @@ private:
     double alone_ = std::numeric_limits<double>::infinity();  // seconds of one thread
 };
 
-/// Whether the parallel loops of a calling thread are worth it just now: how long it waits at their ends for
-/// members that have nothing left to do but to be given a core. For ten times as long as it has lost in such
-/// a loop, and longer if it soon happens again, it does the next ones alone: waiting takes a tenth of its
-/// time at most. For loops whose results do not depend on the number of threads.
+/// Decides whether the parallel loops of a calling thread are worth it, by how long it waits at their ends
+/// for members that have nothing left to do but to be given a core. For ten times as long as it has lost in
+/// such a loop, and longer if it soon happens again, it does the next ones alone: waiting takes a tenth of
+/// its time at most. For loops whose results do not depend on the number of threads.
 class Lateness {
 public:
     using Clock = std::chrono::steady_clock;
     using Seconds = std::chrono::duration<double>;
 
-    /// That of the calling thread.
+    /// The object of the calling thread.
     static Lateness& mine() {
         static constinit thread_local Lateness own;
         return own;
@@ -63,8 +63,8 @@ public:
     bool alone() const { return until_ > Clock::time_point{} && alone_at(Clock::now()); }
     bool alone_at(Clock::time_point now) const { return now < until_; }
 
-    /// A loop ended now, in which the calling thread worked for `own` and then waited for so many seconds,
-    /// and the busiest of the others needed a core for `others`.
+    /// Record a loop that ended now, in which the calling thread worked for `own` and then waited for so many
+    /// seconds, and the busiest of the others needed a core for `others`.
     void waited(double own, double waiting, double others, Clock::time_point now = Clock::now()) {
         const double lost = waiting - std::max(0.0, others - own);
         if (!(lost > kStart)) return;
@@ -91,7 +91,7 @@ public:
         std::atomic<double> others_{0};
     };
 
-    /// Tells a region how long the thread that it lives on had a core.
+    /// Tells a region for how long the thread that it lives on had a core.
     class Helper {
     public:
         explicit Helper(Region& region) : region_(region), begin_(processor_seconds()) {}

@@ -1,3 +1,4 @@
+// Products and factorisations of dense matrices by Eigen, on the calling thread.
 #include "mfcore/base/factor.hpp"
 
 #include <Eigen/Dense>
@@ -12,7 +13,7 @@ namespace {
 using Eigen::MatrixXd;
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Sums are ordered by how memory is aligned: all is done on copies, which always are in the same way.
+// A copy of a matrix: the order of sums depends on the alignment of memory, which is the same for all copies.
 MatrixXd copied(ConstMat a) {
     return Eigen::Map<const RowMajor, 0, Eigen::OuterStride<>>(a.data, a.rows, a.cols,
                                                                Eigen::OuterStride<>(a.stride));

@@ -1,6 +1,6 @@
 #pragma once
-// The only file with OpenMP. Work is cut into blocks whose bounds depend on the problem alone, never on the
-// number of threads, so that results have the same bits for any number of threads.
+// Parallel loops; the only file with OpenMP. Work is cut into blocks whose bounds depend on the problem
+// alone, never on the number of threads, so that results have the same bits for any number of threads.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -17,7 +17,7 @@
 
 namespace mfcore::inline base {
 
-/// Run body() and keep its first exception for later: none may leave a parallel region.
+/// Keeps the first exception of a body run in a parallel region, which none may leave, to be thrown later.
 class ErrorKeeper {
 public:
     template <class Body>
@@ -59,9 +59,9 @@ void run_team(int wanted, Body&& body) {
 #endif
 }
 
-/// run_team for members that take work until none is left and meet nobody before the end. On a machine busy
-/// with other work the calling thread would spend its time waiting there for those that are not given a core:
-/// it goes on alone for a while then (base/crowding.hpp).
+/// Run a team like run_team whose members take work until none is left and meet nobody before the end. On a
+/// machine busy with other work the calling thread would spend its time waiting there for those that are not
+/// given a core: it goes on alone for a while then (base/crowding.hpp).
 template <class Body>
 void run_helpers(int wanted, Body&& body) {
     if (wanted <= 1 || Lateness::mine().alone()) {
@@ -121,10 +121,10 @@ void for_blocks(Index n, Index block_size, int threads, Body&& body) {
               [&](Index b) { body(b, b * block_size, std::min(n, (b + 1) * block_size)); });
 }
 
-/// Nanoseconds of work that are worth waking a thread for: waking a sleeping one takes up to 50 microseconds.
+/// Least nanoseconds of work per thread: waking a sleeping thread takes up to 50 microseconds.
 inline constexpr Index kWorkPerThread = 50'000;
 
-/// Threads for one parallel loop of about `nanoseconds` of work on one core.
+/// Number of threads for one parallel loop of about `nanoseconds` of work on one core.
 inline int threads_for(Index nanoseconds, int requested) {
     return static_cast<int>(std::clamp<Index>(nanoseconds / kWorkPerThread, 1, resolve_threads(requested)));
 }

@@ -1,3 +1,4 @@
+// Measurements of the machine's peak arithmetic speed and memory bandwidth.
 #include "mfcore/base/peak.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ double seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Shortest of several runs: the machine's best, free of what else it was doing.
+/// The shortest time of several runs: the machine's best, free of what else it was doing.
 template <class Body>
 double shortest(Body&& body) {
     double best = 1e30;

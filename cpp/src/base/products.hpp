@@ -1,6 +1,7 @@
 #pragma once
-// Inner products of rows whose value depends on the two rows alone, never on where they stand in a batch. (A
-// general matrix product orders its sums by the shape of the whole, so a sample would depend on the batch.)
+// Inner products of rows, each with a value that depends on its two rows alone, never on where they stand in
+// a batch. (A general matrix product orders its sums by the shape of the whole, so a sample would depend on
+// the batch.)
 #include <algorithm>
 
 #include "base/simd.hpp"

@@ -1,3 +1,4 @@
+// Quadrature rules: Gauss rules from recurrences, panels of chi_d, equally spaced angles.
 #include "mfcore/base/quadrature.hpp"
 
 #include <Eigen/Eigenvalues>
@@ -11,9 +12,9 @@
 
 namespace mfcore::inline base {
 
-// Golub-Welsch for the nodes (eigenvalues only: O(n^2)), Christoffel's formula 1 / sum_k p_k(x)^2 for the
-// weights. One Newton step on p_n first: eigenvalues are accurate relative to the largest one, nodes then to
-// themselves.
+// The Gauss rule of a recurrence: Golub-Welsch for the nodes (eigenvalues only: O(n^2)), Christoffel's
+// formula 1 / sum_k p_k(x)^2 for the weights. One Newton step on p_n first: eigenvalues are accurate relative
+// to the largest one, nodes then to themselves.
 Rule gauss(const Jacobi& jacobi) {
     const Index n = jacobi.diagonal.size();
     Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;

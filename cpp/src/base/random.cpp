@@ -1,3 +1,4 @@
+// Random numbers by address: Philox4x32-10, and uniform, normal and sign numbers made of its bits.
 #include "mfcore/base/random.hpp"
 
 #include <algorithm>
@@ -164,8 +165,8 @@ inline simd::Vec<float> one_to_two(Bits32 w) {
 inline simd::Vec<double> unit(Words w) { return one_to_two(w) - (1 - 0x1p-53); }
 inline simd::Vec<float> unit(Bits32 w) { return one_to_two(w) - (1 - 0x1p-24F); }
 
-// The uniform under the logarithm. In single precision 31 bits instead of 23: its smallest values make the
-// tails, which reach 6.6; rounding up to 1 only makes a radius 0.
+// The uniform number under the logarithm of Box-Muller. In single precision 31 bits instead of 23: its
+// smallest values make the tails, which reach 6.6; rounding up to 1 only makes a radius 0.
 inline simd::Vec<double> unit_for_radius(Words w) { return unit(w); }
 inline simd::Vec<float> unit_for_radius(Bits32 w) {
     const auto b = simd::bits<simd::IntVec<float>>(w >> 1);
@@ -189,7 +190,7 @@ inline Pair<T> box_muller(W radius_bits, W angle_bits) {
 
 }  // namespace
 
-Block philox4x32(const Block& counter, const std::array<std::uint32_t, 2>& key) {
+PhiloxBlock philox4x32(const PhiloxBlock& counter, const std::array<std::uint32_t, 2>& key) {
     const Philox philox(Word{key[1]} << 32 | key[0], counter[2], counter[3]);
     const Halves<Word> h = philox(std::array{Word{counter[1]} << 32 | counter[0]})[0];
     return {static_cast<std::uint32_t>(h.first), static_cast<std::uint32_t>(h.first >> 32),

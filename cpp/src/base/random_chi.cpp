@@ -1,4 +1,4 @@
-// Chi-squared numbers at addresses.
+// Chi-squared random numbers at addresses (seed, purpose, step, item), by Marsaglia and Tsang.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr int kAttempts = 24;
 constexpr std::uint64_t kApart = std::uint64_t{1} << 40;  // items between attempts
 
-/// Whether the cube of 1 + c x, made of a normal x, is taken; u is uniform.
+/// Whether Marsaglia and Tsang's test accepts the cube of 1 + c x, made of a normal x; u is uniform.
 bool accepted(double x, double cube, double d, double u) {
     if (cube <= 0) return false;
     const double square = x * x;

@@ -1,3 +1,4 @@
+// The number of threads, and the scopes in which a thread asks whether to stop.
 #include "mfcore/base/run.hpp"
 
 #include <Eigen/Core>
@@ -21,7 +22,7 @@ namespace {
 std::atomic<bool> forked_child{false};
 constinit thread_local StopScope* innermost = nullptr;
 
-// Registered at the first question about threads, not by a static initialiser: those would run at import.
+// Register the fork handler, at the first question about threads: a static initialiser would run at import.
 void watch_for_forks() {
 #if defined(__unix__) || defined(__APPLE__)
     static const int registered = pthread_atfork(nullptr, nullptr, [] { forked_child = true; });
@@ -29,8 +30,9 @@ void watch_for_forks() {
 #endif
 }
 
-/// OMP_NUM_THREADS (of a list, its first entry), else the cores this process may use. Not what OpenMP would
-/// use now: any library that shares its runtime may have changed that for itself.
+/// The default number of threads: OMP_NUM_THREADS (of a list, its first entry), else the cores this process
+/// may use. Not what OpenMP would use now: any library that shares its runtime may have changed that for
+/// itself.
 int default_threads() {
 #ifdef _OPENMP
     if (const char* const wanted = std::getenv("OMP_NUM_THREADS")) {

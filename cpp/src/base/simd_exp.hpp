@@ -10,7 +10,7 @@
 
 #include "base/simd.hpp"
 
-// Always: a call would pass vectors through memory and compute results nobody asked for.
+// Inline always: a call would pass vectors through memory and compute results nobody asked for.
 #define MFCORE_INLINE [[gnu::always_inline]] inline
 
 namespace mfcore::inline base::simd {

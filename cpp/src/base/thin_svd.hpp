@@ -1,4 +1,5 @@
 #pragma once
+// Thin singular value decomposition of a dense matrix.
 
 #include <Eigen/Dense>
 
@@ -17,7 +18,7 @@ inline ThinSvd thin_svd(const Eigen::MatrixXd& a) {
                        found.info() == Eigen::Success};
     };
     constexpr unsigned int thin = Eigen::ComputeThinU | Eigen::ComputeThinV;
-    // Of a single row or column the other solver would refer to an entry of an empty superdiagonal.
+    // With a single row or column the other solver would access an entry of an empty superdiagonal.
     if (a.rows() == 1 || a.cols() == 1) return solved(Eigen::JacobiSVD<Eigen::MatrixXd>(a, thin));
     return solved(Eigen::BDCSVD<Eigen::MatrixXd>(a, thin));
 }

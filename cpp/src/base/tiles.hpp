@@ -1,5 +1,6 @@
 #pragma once
-// The matrix products of the library. Neurons are stored in tiles of `R` vectors of lanes: entry k of the
+// Matrix products of samples with neurons, tile by tile.
+// Neurons are stored in tiles of `R` vectors of lanes: entry k of the
 // tile's neurons lies at data[k * width + i], i = 0 .. width-1. One micro-kernel then serves
 //   forward    Z[q][i]  = sum_j X[q][j] W[j][i]      (k = coordinate j of the input)
 //   backward   G[j][i]  = sum_q X[q][j] C[q][i]      (k = sample q)

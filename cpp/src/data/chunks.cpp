@@ -1,3 +1,4 @@
+// Draws samples in parallel where the sampler allows that.
 #include "data/chunks.hpp"
 
 #include "base/parallel.hpp"

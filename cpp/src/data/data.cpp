@@ -1,4 +1,4 @@
-// Laws that are drawn from: Gaussian classes, multi-index and linear labels.
+// Samplers of Gaussian classes and of multi-index and linear labels.
 #include "mfcore/data/data.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void scale(double* x, Index n, double factor) {
     for (Index j = 0; j < n; ++j) x[j] *= factor;
 }
 
-/// Call body(first row, rows) for pieces that stay in the cache between their two passes.
+/// Call body(first row, rows) for pieces of a batch that stay in the cache between their two passes.
 template <class Body>
 void for_pieces(Index rows, Index cols, Body&& body) {
     const Index step = std::max<Index>(1, 16'384 / cols);

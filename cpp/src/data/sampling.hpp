@@ -1,5 +1,6 @@
 #pragma once
-// What the samplers share: a base that checks batches, the labels of a multi-index law, owned matrices.
+// Helpers that all samplers share: a base class that checks batches, the labels of a multi-index law, owned
+// matrices.
 #include <algorithm>
 #include <string>
 
@@ -21,7 +22,7 @@ struct Copy {
     std::vector<double> values;
 };
 
-/// Everything that has a dimension and draws batches of matching width.
+/// Base class of samplers with a dimension; draws only batches of matching width.
 class CheckedSampler : public Sampler {
 public:
     explicit CheckedSampler(Index d) : d_(d) { require(d >= 1, "d", "must be >= 1", d); }

@@ -1,3 +1,4 @@
+// Finite volumes without noise: the step, and a flow that chooses the size of steps (eqs. (7.1) to (7.6)).
 #include "mfcore/density/finite_volume.hpp"
 
 #include <cmath>
@@ -25,14 +26,14 @@ FiniteVolume::FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, 
         const Index n = c == 0 && !flat ? rows : potential_.cols();
         require(static_cast<Index>(axis.width.size()) == n, "width", "has the wrong length",
                 axis.width.size());
-        require(static_cast<Index>(axis.coupling.size()) == n - 1, "coupling", "has the wrong length",
-                axis.coupling.size());
+        require(static_cast<Index>(axis.conductance.size()) == n - 1, "conductance", "has the wrong length",
+                axis.conductance.size());
         for (const Index i : axis.watched) require(i >= 0 && i < n, "watched", "must be cells", i);
         // Around the cells and in the padding everything is closed.
         const Index size = (c == 0 && !flat ? rows : stride) + 2 * kMargin;
-        coupling_[c].assign(size, 0.0);
+        conductance_[c].assign(size, 0.0);
         inverse_[c].assign(size, 0.0);
-        std::copy(axis.coupling.begin(), axis.coupling.end(), coupling_[c].begin() + kMargin);
+        std::copy(axis.conductance.begin(), axis.conductance.end(), conductance_[c].begin() + kMargin);
         for (Index i = 0; i < n; ++i) {
             require(axis.width[i] > 0, "width", "must be > 0", axis.width[i]);
             inverse_[c][kMargin + i] = 1 / axis.width[i];
@@ -150,8 +151,8 @@ public:
     }
 
 private:
-    /// Between two steps, a step of its own from the last one: the sequence does not know where one looks.
-    /// Where it is not reached, what was there stays.
+    /// Compute the state between two steps, by a step of its own from the last one, so that the sequence of
+    /// steps does not depend on where one looks. Where it is not reached, what was there stays.
     End step_aside(double t) {
         scheme_.step(mass_, m_.data(), t - t_, next_, next_m_.data());
         if (!finite(next_m_)) return End::diverged;
@@ -173,16 +174,16 @@ private:
         ++counts_.evaluations;
         h_ = bound(report.outflow);
         if (!std::isfinite(h_)) h_ = 1;  // nothing moves
-        // What is seen before the first step ends is a part of it: it must be good before it is taken.
+        // The first step must be accepted before anything is shown: errors seen before its end are part of
+        // it.
         while (shorter(scheme_.step(mass_, m_.data(), h_, next_, next_m_.data()))) {
         }
         return End::reached;
     }
 
-    /// How far the potential changes by itself in the step just tried, as a rate times the step (eq. (7.6)):
-    /// (R/2 + decay) falls by h descent - |dm|^2/2. For one mode of rate mu the second part over the first is
-    /// mu h / 2 in the explicit stage; two stages together leave the mode where it was if mu h is 2. At rest
-    /// both are rounding, and say nothing about the step.
+    /// The stiffness of the step just tried, eq. (7.6): (R/2 + decay) falls by h descent - |dm|^2/2. For one
+    /// mode of rate mu the second part over the first is mu h / 2 in the explicit stage; two stages together
+    /// leave the mode where it was if mu h is 2. At rest both are rounding, and say nothing about the step.
     double stiffness(const FiniteVolume::Report& report) const {
         const double* stage = scheme_.first_stage(next_m_.data());
         double change = 0, size = 0;

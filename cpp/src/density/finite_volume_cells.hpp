@@ -1,5 +1,6 @@
 #pragma once
-// What leaves a packet of cells along one coordinate.
+// Mass that leaves cells along one coordinate in one explicit step (eqs. (7.1) to (7.3)), for a packet of
+// cells at once.
 #include "base/simd.hpp"
 #include "mfcore/density/finite_volume.hpp"
 
@@ -9,8 +10,8 @@ using Packet = simd::Vec<double>;
 inline constexpr Index kWidth = simd::kLanes<double>;
 inline constexpr Index kMargin = 16;  // entries around a row, so that its ends have neighbours in memory
 
-/// At most this share of its mass leaves a cell in one step: just enough below 1 that rounding cannot make
-/// the rest negative.
+/// Largest fraction of its mass that may leave a cell in one step: just enough below 1 that rounding cannot
+/// make the rest negative.
 inline constexpr double kMost = 1 - 1.0 / (1 << 20);
 
 /// Masses below this stay where they are: subnormal numbers are slow, and cannot be divided among neighbours.
@@ -24,7 +25,7 @@ inline double largest(Packet x) {
     return most;
 }
 
-/// A cell and its neighbours: value or coefficient before it, of it and after it.
+/// A value or coefficient of a cell and of its two neighbours.
 struct Three {
     Packet before, here, after;
 };
@@ -34,17 +35,17 @@ inline Three load_three(const double* at, Index stride) {
     return {simd::load(at - stride), simd::load(at), simd::load(at + stride)};
 }
 
-/// Mass per time that leaves to both sides, and the sums a report is made of.
+/// The mass per time that leaves a cell to both sides, and the sums that a report is made of.
 struct Leaving {
     Packet back, on;
     Packet share;    // of the cell's mass, per time
     Packet descent;  // mass times velocity times slope of Psi
 };
 
-/// Velocities at the faces are -coupling (Psi_{i+1} - Psi_i) (rates and distances are in the couplings, 0 at
-/// walls); only those that point out of the cell take its mass, the density being that of the cell (upwind)
-/// or, for MUSCL, its linear reconstruction at the face with van Leer's slope 2 ab / (a + b): eqs. (7.1) to
-/// (7.3).
+/// Velocities at the faces are -conductance (Psi_{i+1} - Psi_i) (rates and distances are in the conductances,
+/// 0 at closed faces); only those that point out of the cell take its mass, the density being that of the
+/// cell (upwind) or, for MUSCL, its linear reconstruction at the face with van Leer's slope 2 ab / (a + b):
+/// eqs. (7.1) to (7.3).
 template <bool Muscl>
 inline Leaving leave(const Three& psi, const Three& mass, const Three& inverse, Packet before, Packet after) {
     const Packet zero = {};
@@ -54,7 +55,7 @@ inline Leaving leave(const Three& psi, const Three& mass, const Three& inverse, 
     Leaving out;
     out.share = (v_back + v_on) * inverse.here;
     if constexpr (Muscl) {
-        // No slope across walls: there the neighbour would be this cell's mirror image.
+        // No slope across a closed face: there the neighbour would be this cell's mirror image.
         const Packet a = simd::select<double>(before > zero, rho - mass.before * inverse.before, zero);
         const Packet b = simd::select<double>(after > zero, mass.after * inverse.after - rho, zero);
         const auto same_sign = ((a > zero) & (b > zero)) | ((a < zero) & (b < zero));
@@ -69,7 +70,7 @@ inline Leaving leave(const Three& psi, const Three& mass, const Three& inverse, 
     return out;
 }
 
-/// Lanes of shares that count for the step: cells with more than negligible mass.
+/// Keep the shares of cells with more than negligible mass, as only these limit the step.
 inline Packet where_mass(Packet mass, Packet share) {
     return simd::select<double>(mass > kNegligible + Packet{}, share, Packet{});
 }

@@ -1,5 +1,5 @@
-// Finite volumes in one coordinate: potential, transfers, masses and moments in one sweep, group of cells by
-// group of cells, so that the basis comes from the second cache once.
+// One finite-volume stage in one coordinate: potential, transfers, masses and moments in one sweep, group of
+// cells by group of cells, so that the basis comes from the second cache once.
 #include "density/finite_volume_cells.hpp"
 #include "grid/lines.hpp"
 
@@ -12,7 +12,7 @@ FiniteVolume::Report FiniteVolume::line(const Stage& s, double* next_m) {
     constexpr Index kGroup = 4;  // blocks: 64 cells
     constexpr Index kBlock = GridPotential::kCells;
     const Index blocks = potential_.stride() / kBlock, groups = (blocks + kGroup - 1) / kGroup;
-    const double* coupling = coupling_[0].data() + kMargin;
+    const double* conductance = conductance_[0].data() + kMargin;
     const double* inverse = inverse_[0].data() + kMargin;
     double* psi = psi_.data() + front_;
     double* back = transfers_.data() + kMargin;
@@ -30,7 +30,7 @@ FiniteVolume::Report FiniteVolume::line(const Stage& s, double* next_m) {
         for (Index j = begin; j < end; j += kWidth) {
             const Three mass = load_three(s.mass + j, 1);
             const Leaving out = leave<Muscl>(load_three(psi + j, 1), mass, load_three(inverse + j, 1),
-                                             simd::load(coupling + j - 1), simd::load(coupling + j));
+                                             simd::load(conductance + j - 1), simd::load(conductance + j));
             worst = larger(worst, where_mass(mass.here, out.share));
             descent += out.descent;
             const Packet to_back = s.dt * out.back, to_on = s.dt * out.on;

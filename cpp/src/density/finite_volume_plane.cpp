@@ -1,5 +1,5 @@
-// Finite volumes in two coordinates, unsplit: a cell gives to its four neighbours at once. Blocks of rows are
-// independent but for the transfers of the rows beside them, which are computed twice.
+// One finite-volume stage in two coordinates, unsplit: a cell gives to its four neighbours at once. Blocks of
+// rows are independent but for the transfers of the rows beside them, which are computed twice.
 #include <array>
 
 #include "base/parallel.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr Index kRows = GridPotential::kRows;
 constexpr int kDirections = 4;  // up (to the row before), down, back, on
 
-/// Transfers of three rows in turn, with margins.
+/// The transfers of the last three rows, with margins, in a ring.
 class Turning {
 public:
     Turning(double* memory, Index stride) : memory_(memory), row_(stride + 2 * kMargin) {}
@@ -36,7 +36,7 @@ struct FiniteVolume::Sums {
 template <bool Muscl>
 void FiniteVolume::rows(const Stage& s, Index first, Index count, double* scratch, Sums& sums) {
     const Index stride = potential_.stride(), all = potential_.rows();
-    const double* coupling[] = {coupling_[0].data() + kMargin, coupling_[1].data() + kMargin};
+    const double* conductance[] = {conductance_[0].data() + kMargin, conductance_[1].data() + kMargin};
     const double* inverse[] = {inverse_[0].data() + kMargin, inverse_[1].data() + kMargin};
     const double* psi = psi_.data() + front_;
     const Turning turning(scratch, stride);
@@ -49,7 +49,7 @@ void FiniteVolume::rows(const Stage& s, Index first, Index count, double* scratc
             return;
         }
         const Packet none = {};
-        const Packet up = none + coupling[0][i - 1], down = none + coupling[0][i];
+        const Packet up = none + conductance[0][i - 1], down = none + conductance[0][i];
         const Three across = {none + inverse[0][i - 1], none + inverse[0][i], none + inverse[0][i + 1]};
         const bool own = i >= first && i < first + count;
         Packet excess = {};
@@ -60,8 +60,9 @@ void FiniteVolume::rows(const Stage& s, Index first, Index count, double* scratc
                 leave<Muscl>({simd::load(psi + at - stride), psi_here.here, simd::load(psi + at + stride)},
                              {simd::load(s.mass + at - stride), mass.here, simd::load(s.mass + at + stride)},
                              across, up, down);
-            const Leaving b = leave<Muscl>(psi_here, mass, load_three(inverse[1] + j, 1),
-                                           simd::load(coupling[1] + j - 1), simd::load(coupling[1] + j));
+            const Leaving b =
+                leave<Muscl>(psi_here, mass, load_three(inverse[1] + j, 1),
+                             simd::load(conductance[1] + j - 1), simd::load(conductance[1] + j));
             if (own) {
                 sums.worst = larger(sums.worst, where_mass(mass.here, a.share + b.share));
                 sums.descent += a.descent + b.descent;

@@ -1,3 +1,4 @@
+// Densities with noise: the sizes and couplings of implicit Euler steps (eqs. (7.14), (7.15)).
 #include "mfcore/density/fokker_planck.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ using State = NoisyState;
 
 constexpr Index kTrial = 20;  // steps from one comparison of the couplings to the next
 
-/// What the choice of steps remembers.
+/// The variables that choose the next step and the coupling.
 struct Control {
     double t = 0, h = 0, first_h = 0;
     bool implicit = false;  // the coupling that was better when both were last tried
@@ -129,7 +130,7 @@ private:
 
     const State& shown() const { return shown_ > control_.t ? side_ : now_; }
 
-    /// Where the watched cells of any axis are in an array over the grid, each once.
+    /// Find the watched cells of all axes in an array over the grid, each once.
     void watch(const std::vector<DiffusionAxis>& axes) {
         for (Index cell = 0; cell < size(); ++cell) {
             bool found = false;
@@ -145,7 +146,8 @@ private:
         }
     }
 
-    /// The next step of the main sequence, to `ahead_`. Anything but `reached` leaves the state as it was.
+    /// Compute the next step of the main sequence into `ahead_`. Anything but `reached` leaves the state as
+    /// it was.
     End advance() {
         Control& c = ahead_control_;
         c = control_;
@@ -186,9 +188,9 @@ private:
         }
     }
 
-    /// Should the coupling change, to that of `other`? What counts is how far it goes for its work: a step of
-    /// the same error would be 1/sqrt(error) as long. But lagged steps at the limit of their stability keep
-    /// stiff modes alive, which the other coupling has to damp first: it gets a chance where the size of
+    /// Whether to change the coupling to that of `other`. What counts is how far it goes for its work: a step
+    /// of the same error would be 1/sqrt(error) as long. But lagged steps at the limit of their stability
+    /// keep stiff modes alive, which the other coupling has to damp first: it gets a chance where the size of
     /// steps stagnates, and soon has to show that they have grown.
     bool prefers(const Trial& trial, const Trial& other) {
         Control& c = ahead_control_;
@@ -210,15 +212,16 @@ private:
         ahead_known_ = true;
     }
 
-    /// An error estimate of a hundredth of the tolerance: it is at most h^2 times the largest rate squared.
+    /// The first step, with an error estimate of a hundredth of the tolerance, as the error is at most h^2
+    /// times the largest rate squared.
     double first_step() {
         if (params_.step > 0) return params_.step;
         const double rate = steps_.fastest(now_);
         return 0.1 * std::sqrt(params_.rtol) / (rate > 0 ? rate : 1);
     }
 
-    /// The state to be shown at t, by a step of its own from the last one of the main sequence. It is shorter
-    /// than the one that follows there, and so at least as accurate.
+    /// Compute the state to be shown at t, by a step of its own from the last one of the main sequence. It is
+    /// shorter than the one that follows there, and so at least as accurate.
     End step_aside(double t) {
         const Index before = steps_.evaluations;
         const double h = t - control_.t;
@@ -228,7 +231,7 @@ private:
         return End::reached;
     }
 
-    /// A step whose size is not in question. False: there is no fixed point.
+    /// Do a step whose size is fixed, choosing the coupling; false if there is no fixed point.
     bool settle(double h, bool implicit, State& to) {
         const bool free = params_.coupling == Coupling::automatic;
         if (!implicit && (attempt(h, false, false, to).fine || !free)) return true;
@@ -237,7 +240,7 @@ private:
         return free;
     }
 
-    /// One step h from now_. Without `checked`, any error will do.
+    /// Try one step h from now_ and its error. Without `checked`, any error will do.
     Trial attempt(double h, bool checked, bool implicit, State& to) {
         Trial trial;
         const Index before = steps_.evaluations;

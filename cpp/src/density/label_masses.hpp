@@ -1,5 +1,6 @@
 #pragma once
-// Cells that no mass leaves for each other: those with the same place along all coordinates at rest.
+// Groups of cells between which no mass flows: those with the same values of all coordinates at rest
+// (labels).
 #include <algorithm>
 #include <vector>
 
@@ -7,7 +8,8 @@
 
 namespace mfcore::inline density {
 
-/// The masses of labels, which the fluxes conserve one by one; what is computed from several steps must too.
+/// The masses of all labels, which fluxes conserve one by one; results computed from several steps are scaled
+/// back to them.
 class LabelMasses {
 public:
     LabelMasses(const std::vector<DiffusionAxis>& axes, const GridPotential& grid)
@@ -33,7 +35,7 @@ public:
     void restore(const double* totals) { std::copy_n(totals, totals_.size(), totals_.data()); }
     void count(const std::vector<double>& mass) { totals_ = masses(mass); }
 
-    /// Scale masses, of this sum, to what there is of each label.
+    /// Scale masses, whose sum is given, so that each label has its mass.
     void conserve(std::vector<double>& mass, double sum) const {
         if (totals_.size() == 1) {
             for (double& m : mass) m *= totals_[0] / sum;

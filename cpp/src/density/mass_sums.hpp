@@ -52,9 +52,9 @@ private:
     std::vector<Sums> partial_;
 };
 
-/// From one step and two of half its size the masses of second order, up to a common factor: 2 half - full
-/// where this is not less than half, and half^2/full, which is the same to this order and positive, elsewhere
-/// (tails, which a full step makes much too heavy): eq. (7.15). Sums: |half - full|, and the new masses.
+/// Extrapolate one step and two of half its size to second order (eq. (7.15)), up to a common factor: 2 half
+/// - full where half >= full, else half^2/full, which is the same to this order and positive. Sums: |half -
+/// full|, and the new masses.
 inline BlockSums::Sums extrapolate(BlockSums& sums, const double* full, const double* half, double* out) {
     return sums([&](Index i) {
         using simd::load;
@@ -65,8 +65,8 @@ inline BlockSums::Sums extrapolate(BlockSums& sums, const double* full, const do
     });
 }
 
-/// log_density = log(mass / volume), with masses of 0 taken for the smallest ones. Sums: mass * log_density,
-/// its size, and mass * decay (eq. (7.12)).
+/// Compute log_density = log(mass / volume), masses of 0 being taken for the smallest ones. Sums: mass *
+/// log_density, its size, and mass * decay (eq. (7.12)).
 inline BlockSums::Sums entropy(BlockSums& sums, const double* mass, const double* log_volume,
                                const double* decay, double* log_density) {
     return sums([&](Index i) {

@@ -1,5 +1,5 @@
 #pragma once
-// Fixed points of few numbers by Newton's method, where acceleration finds none.
+// Fixed points x = g(x) of few numbers by Newton's method, used where Anderson's acceleration finds none.
 #include <Eigen/Dense>
 #include <cmath>
 
@@ -7,9 +7,9 @@
 
 namespace mfcore::inline density {
 
-/// x with |residual(x)| <= enough, as near as rounding allows, for residual(x) = g(x) - x with a decreasing
-/// g: differences give the matrix of derivatives, and steps are halved until the residual falls. `residual`
-/// takes x and writes there. False: none found.
+/// Find x with |residual(x)| <= enough, or as near as rounding allows, for residual(x) = g(x) - x with a
+/// decreasing g: differences give the matrix of derivatives, and steps are halved until the residual falls.
+/// `residual` takes x and writes there. False: none found.
 template <class Residual>
 bool newton(Eigen::VectorXd& x, double enough, Residual&& residual) {
     constexpr int kSteps = 60, kHalvings = 30;

@@ -1,3 +1,4 @@
+// Implicit Euler steps of masses in their own potential, as fixed points in the moments (eq. (7.14)).
 #include "density/noisy_steps.hpp"
 
 #include <algorithm>
@@ -89,16 +90,16 @@ void NoisySteps::set_potential_of(const Vector& moments) {
     set_potential(psi_);
 }
 
-/// A step in the potential of the moments fixed_; those of its result are image_.
+/// Do a step in the potential of the moments fixed_; the moments of its result are image_.
 void NoisySteps::image_step(const Vector& from, double h, Vector& to) {
     set_potential_of(fixed_);
     fluxes_.step(h, from.data(), to.data());
     potential_.moments(to.data(), image_.data());
 }
 
-/// The step in the potential of its own result, from the guess fixed_ of its moments, which are left there. A
-/// residual r of the moments can make the free energy rise by r^2/2 at most: where rounding lets r fall no
-/// further, it has to be so small that this does not show.
+/// Do the step in the potential of its own result (eq. (7.14)), from the guess fixed_ of its moments, which
+/// are left there. A residual r of the moments can make the free energy rise by r^2/2 at most: where rounding
+/// lets r fall no further, it has to be so small that this does not show.
 bool NoisySteps::fixed_step(const NoisyState& now, const Vector& from, double h, bool thorough, Vector& to) {
     const double enough = 0.1 * std::sqrt(kEnergyRounding * now.scale);
     const Vector guess = fixed_;

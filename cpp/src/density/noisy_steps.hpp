@@ -10,10 +10,10 @@
 
 namespace mfcore::inline density {
 
-/// Of the free energy, relative to the sum of the sizes of its terms.
+/// Rounding error of the free energy, relative to the sum of the absolute values of its terms.
 inline constexpr double kEnergyRounding = 1e-14;
 
-/// Masses, as arrays over the grid, and what follows from them.
+/// Masses as an array over the grid, with their moments, potential, risk and free energy.
 struct NoisyState {
     NoisyState(Index size, Index rank) : mass(size), psi(size), log_density(size), moments(rank) {}
     std::vector<double> mass, psi, log_density, moments;
@@ -31,18 +31,18 @@ public:
     BlockSums& sums() { return sums_; }
     Index evaluations = 0;  ///< of the potential
 
-    /// Moments, risk, potential and free energy of the masses of a state.
+    /// Compute moments, risk, potential and free energy of the masses of a state.
     void evaluate(NoisyState& state);
     double dissipation(const NoisyState& state);
     /// The largest rate of transfer between two cells.
     double fastest(const NoisyState& state);
 
-    /// The masses after a step h from `now` in its potential.
+    /// Do a step h from `now` in the potential of its masses.
     void lagged(const NoisyState& now, double h, Vector& to);
-    /// `full` after one such step, `half` after two of half its size.
+    /// Do one such step (`full`) and two of half its size (`half`).
     void lagged_pair(const NoisyState& now, double h, Vector& full, Vector& half);
-    /// The same in the potential of their own results. False: no fixed point was found. `thorough`: also by
-    /// Newton's method, with derivatives by all moments.
+    /// Do the same in the potential of the results (implicit). False: no fixed point was found. `thorough`:
+    /// also by Newton's method, with derivatives by all moments.
     bool implicit(const NoisyState& now, double h, bool thorough, Vector& to);
     bool implicit_pair(const NoisyState& now, double h, bool thorough, Vector& full, Vector& half);
 
@@ -58,9 +58,10 @@ private:
     double temperature_;
     BlockSums sums_;
     Anderson anderson_;
-    bool constant_set_ = false;  // the potential without features
+    // Psi_lambda of a model without features (rank 0) is already set: it never changes
+    bool constant_set_ = false;
     Vector psi_, mu_, middle_;
-    Vector fixed_, image_;  // moments that an implicit step assumes, and those of its result
+    Vector fixed_, image_;  // moments whose potential an implicit step takes, and moments of its result
 };
 
 }  // namespace mfcore::inline density

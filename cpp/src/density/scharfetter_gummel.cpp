@@ -1,3 +1,4 @@
+// Scharfetter-Gummel fluxes: volumes of cells and rates of transfer between cells (eqs. (7.7), (7.8)).
 #include "density/scharfetter_gummel.hpp"
 
 #include <algorithm>

@@ -8,10 +8,10 @@
 
 namespace mfcore::inline density {
 
-/// Masses of cells in C order, the last coordinate fastest, of a tensor grid; rows of the last coordinate may
-/// be padded with zeros, which stay. In one dimension a step is one
-/// tridiagonal solve; in more, one solve along each coordinate after the other, which keeps all that is said
-/// above because the Gibbs law is stationary along every line of cells.
+/// Steps of masses in C order, the last coordinate fastest, on a tensor grid; rows of the last coordinate may
+/// be padded with zeros, which stay. In one dimension a step is one tridiagonal solve; in more, one solve
+/// along each coordinate after the other, which keeps all that is said above because the Gibbs law is
+/// stationary along every line of cells.
 class ScharfetterGummel {
 public:
     /// temperature = 1/beta > 0; pitch: entries of a padded row, 0 where there is no padding.
@@ -21,17 +21,18 @@ public:
     Index size() const { return static_cast<Index>(log_volume_.size()); }
     /// log |C_i|; 0 in the padding
     const std::vector<double>& log_volume() const { return log_volume_; }
-    /// The rates of transfer between cells, from Psi at their centres. They stay until the next call.
+    /// Compute the rates of transfer between cells from Psi at their centres (eq. (7.8)); they stay until the
+    /// next call.
     void set_potential(const double* psi);
     /// The largest of these rates.
     double fastest() const;
     /// next = mass after one implicit step dt; next may be mass.
     void step(double dt, const double* mass, double* next);
-    /// Two such steps from the same masses: in one dimension they cost little more than one. Results must not
-    /// be `mass`.
+    /// Do two such steps from the same masses: in one dimension they cost little more than one. Results must
+    /// not be `mass`.
     void two_steps(const double* mass, double dt, double* next, double other_dt, double* other_next);
-    /// Sum over faces of flux times fall of mu: the rate at which the free energy falls if mu_i =
-    /// Psi_i + log(M_i / |C_i|) / beta.
+    /// Sum over faces of flux times fall of mu: the rate at which the free energy falls if
+    /// mu_i = Psi_i + log(M_i / |C_i|) / beta.
     double dissipation(const double* mass, const double* mu);
 
 private:

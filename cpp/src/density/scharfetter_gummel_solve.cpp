@@ -1,3 +1,4 @@
+// Scharfetter-Gummel fluxes: tridiagonal solves (eqs. (7.10), (7.11)) and the dissipation.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -41,8 +42,8 @@ MFCORE_INLINE Transfer bernoulli(Lane delta) {
 // The matrix I + dt L has the column sums 1 and off-diagonal entries <= 0. Elimination from both ends towards
 // the middle therefore needs no subtraction (as in Grassmann, Taksar, Heyman): every mass has full relative
 // accuracy and is positive for every dt. With out and back the rates of a cell to and from its next one,
-//   d = 1 + s + dt out,  y_next += dt out y / d,  s_next = dt back (1 + s) / d;  x = (y + dt back x_next) /
-//   d.
+//   d = 1 + s + dt out,  y_next += dt out y / d,  s_next = dt back (1 + s) / d,
+//   x = (y + dt back x_next) / d
 // by eq. (7.11). The two halves are independent chains of operations, which hides part of their latency.
 
 /// Solve for n cells in place: y[n] (any number of lanes each), given the rates of its faces.

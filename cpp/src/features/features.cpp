@@ -1,3 +1,4 @@
+// Predictions, potentials and their gradients as sums over samples (eqs. (2.1) to (2.4)), tile by tile.
 #include "mfcore/features/features.hpp"
 
 #include <memory>
@@ -10,9 +11,9 @@
 namespace mfcore::inline features {
 namespace {
 
-/// Samples that pass through all tiles together: enough for the backward product to amortise its loads and
-/// stores and for threads to be worth waking, few enough for a core's share of activations and inputs to stay
-/// near it.
+/// Number of samples that pass through all tiles together: enough for the backward product to amortise its
+/// loads and stores and for threads to be worth waking, few enough for a core's share of activations and
+/// inputs to stay near it.
 Index chunk_size(Index neurons, Index d) {
     return std::clamp<Index>((1 << 18) / std::max(neurons, d), 64, 4096);
 }

@@ -12,11 +12,12 @@
 
 namespace mfcore::inline features {
 
-/// At least 20 blocks for a useful error, at most 512 samples each so that a block of a tile stays in cache.
+/// Samples of one block: at least 20 blocks for a useful error, at most 512 samples each so that a block of a
+/// tile stays in cache.
 inline Index block_length(Index samples) { return std::clamp<Index>((samples + 19) / 20, 1, 512); }
 
-/// How one more block mean enters a running mean and its sum of squared deviations (Welford, weighted by
-/// length).
+/// Weights with which one more block mean enters a running mean and its sum of squared deviations (Welford,
+/// weighted by length).
 struct BlockWeight {
     double share;   // n_b / (samples so far, this block included)
     double spread;  // n_b (samples before) / (samples so far)

@@ -133,7 +133,7 @@ public:
     }
 
 private:
-    /// The vectors that outlive a step.
+    /// Call body for each of the vectors that are part of the state of the flow.
     template <class Self, class Body>
     static void each_vector(Self& self, Body&& body) {
         body(self.y_);
@@ -215,7 +215,7 @@ private:
         return h_ * sum;
     }
 
-    /// Error of entry i. Behind a wall both orders are clamped to it: however they got there, they agree.
+    /// The error of entry i. Below a wall both orders are clamped to it: however they got there, they agree.
     /// But an entry that was turned around there would have stayed longer at the wall.
     double error_of(Index i) const {
         const double error = difference(i), end = next_[i];
@@ -235,7 +235,8 @@ private:
         return std::max({-low, -next_[i], 0.0});
     }
 
-    /// In units of what is tolerated; not a number if the step left the finite numbers.
+    /// The error of the step in units of the tolerance (eq. (6.12)); not a number if the step left the finite
+    /// numbers.
     double error_of_step() const {
         return root_mean_square(system_, [&](Index i, double) {
             return error_of(i) / tolerance(static_cast<std::size_t>(i), next_[i]);

@@ -1,3 +1,4 @@
+// The velocity of weighted atoms in their own field (eq. (8.1)), and whether panels resolve them (eq. (8.3)).
 #include "mfcore/flow/atoms.hpp"
 
 #include <algorithm>
@@ -104,7 +105,7 @@ private:
     std::vector<double> partial_, residual_, kept_;
 };
 
-/// The last coefficients of every panel against what is tolerated.
+/// Whether the last Legendre coefficients of every panel are within the tolerance (eq. (8.3)).
 bool resolved(const Panels& panels, const std::vector<bool>& walls, const double* z, Index columns) {
     const Index n = panels.nodes;
     const Index orders = n > 0 ? static_cast<Index>(panels.tail.size()) / n : 0;
@@ -209,7 +210,7 @@ System atom_system(std::vector<double> masses, const AtomParams& params, Gradien
             for (Index i = c; i < atoms * columns; i += columns) {
                 const double z = wall ? std::max(y[i], 0.0) : y[i];
                 velocity[i] = -params.rates[column] * (velocity[i] + decay * z);
-                // At the wall atoms wait until they are pushed away from it.
+                // At the wall 0 atoms rest until their velocity points away from it.
                 if (wall && y[i] == 0) velocity[i] = std::max(velocity[i], 0.0);
             }
         }

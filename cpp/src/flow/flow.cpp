@@ -1,3 +1,4 @@
+// Explicit schemes with fixed steps: Euler, Heun, Runge-Kutta, noise and radii (eqs. (6.9) to (6.11)).
 #include "mfcore/flow/flow.hpp"
 
 #include <cmath>
@@ -158,7 +159,8 @@ private:
             if (scale[j] > 0 && system_.volume[j] > 0) draw_across(j, columns, scale[j]);
     }
 
-    /// How far radii move across their points: that of row i is number j 2^32 + i of its streams.
+    /// Draw how far radii move across their points (eq. (6.10)): that of row i is number j 2^32 + i of its
+    /// streams.
     void draw_across(Index j, Index columns, double scale) {
         const auto step = static_cast<std::uint64_t>(counts_.steps);
         const random::Stream normals{params_.seed, random::Purpose::langevin_radius, step},
@@ -178,7 +180,7 @@ private:
         for (std::size_t i = 0; i < noise_.size(); ++i) next_[i] += noise_[i];
     }
 
-    /// With noise, where radii are reflected instead of clamped.
+    /// Call body for every radius that noise reflects at 0 instead of clamping it.
     template <class Body>
     void each_radius(Body&& body) {
         for (std::size_t i = 0; i < across_.size(); ++i)

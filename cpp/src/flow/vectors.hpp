@@ -1,5 +1,5 @@
 #pragma once
-// What the integrators need of their vectors.
+// Helpers of the integrators: stops, norms over the entries that move, projections to constraints.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace mfcore::inline flow {
 
-/// What `body` returns, or `stopped` if that was wanted in its midst: it leaves the state as it was then.
+/// Return what `body` returns, or `stopped` if it was interrupted, which leaves the state as it was.
 template <class Body>
 End unless_interrupted(Body&& body) {
     try {
@@ -80,7 +80,7 @@ inline bool has_wall(const System& system, Index entry) {
            system.nonnegative[static_cast<std::size_t>(entry) % system.speed.size()];
 }
 
-/// Back to where states may be. False: they were there.
+/// Project a state to walls and constraints; false if it already satisfied them.
 inline bool project(const System& system, Vector& y) {
     bool changed = false;
     if (system.project) {

@@ -1,4 +1,5 @@
-// PairExpectations of pairs of wide smooth neurons, at the same cost for every |w|.
+// Expectations of pairs of wide smooth neurons as means of closed forms (gaussian/blurred.hpp), at the same
+// cost for every |w|.
 #include "gaussian/blurred.hpp"
 
 #include <array>
@@ -44,7 +45,8 @@ constexpr Blurred::Node kKolmogorov[] = {{0.18637397603940997, 4.248701399968935
                                          {4.220695816996553, 5.751197196167081e-15}};
 constexpr Blurred::Node kOne[] = {{1.0, 1.0}};
 
-/// One neuron of every lane with one width V of its noise: S = sqrt(R^2 + V^2) and the level h = -m/S.
+/// A neuron in every lane with the noise V of one Kolmogorov node: S = sqrt(R^2 + V^2) and the threshold h =
+/// -m/S.
 struct Widened {
     Pack inverse, r, v;  // 1/S, R/S and V/S
     Pack mean, h;        // m/S, and -m/S within reach of the tables
@@ -52,13 +54,13 @@ struct Widened {
     double weight;
 };
 
-/// B(a, b) = E[X_a(m1 + S1 u) X_b(m2 + S2 v)] with X_0 = t_+ and X_{k+1} = X_k', corr(u, v) = rho. With L =
-/// P(u > h, v > k), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p = f(h) f(k')/s: derivatives of L by h, k and rho, and
-/// E[u 1 1] = F1 + rho F2.
+/// B(a, b) = E[X_a(m1 + S1 u) X_b(m2 + S2 v)] with X_0 = t_+ and X_{k+1} = X_k', corr(u, v) = rho. With
+/// L = P(u > h, v > k), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p = f(h) f(k')/s: derivatives of L by h, k and rho,
+/// and E[u 1 1] = F1 + rho F2.
 struct Joint {
     Pack S1, S2, inverse1, inverse2;
     Pack x, y, near_x,
-        near_y;  // m/S as it is, and kept within 40: what multiplies a density of its own level
+        near_y;  // m/S as it is, and kept within 40: what multiplies a density of its own threshold
     Pack rho, s2, L, F1, F2, p, X1, X2;  // X1 = (x - rho y)/s^2
 
     Joint mirrored() const {
@@ -100,7 +102,7 @@ struct Joint {
     }
 };
 
-/// PairExpectations of pairs, summed over the noises of both neurons.
+/// Closed forms of wide pairs, summed over the noises of both neurons.
 class BlurredPairs final : public PairKernel {
 public:
     BlurredPairs(const Side& first, const Side& second)
@@ -131,8 +133,8 @@ private:
         }
     }
 
-    /// V1 V2 cancel nowhere in S1^2 S2^2 (1 - rho^2) = (R1 R2 s)^2 + (V1 R2)^2 + (V2 S1)^2, s of corr(g1,
-    /// g2).
+    /// V1 V2 cancel nowhere in S1^2 S2^2 (1 - rho^2) = (R1 R2 s)^2 + (V1 R2)^2 + (V2 S1)^2, s of
+    /// corr(g1, g2).
     static Joint joint(const Widened& one, const Widened& two, const Correlation& g) {
         const Pack both = one.r * two.r, apart = both * g.s, left = one.v * two.r;
         const Pack rho = both * g.rho, s2 = apart * apart + left * left + two.v * two.v, s = sqrt(s2);
@@ -153,8 +155,8 @@ private:
                 one.at.density * at.k_of_h.tail,
                 two.at.density * at.h_of_k.tail,
                 one.at.density * at.k_of_h.density * inverse,
-                -at.h_level * inverse,
-                -at.k_level * inverse};
+                -at.h_threshold * inverse,
+                -at.k_threshold * inverse};
     }
 
     void pack_of(Chosen i, Chosen j, Pack q, Index c, PairExpectations out) const {
@@ -172,7 +174,7 @@ private:
                 const Joint at = joint(wide1[v], wide2[w], g);
                 const Joint other = at.mirrored();
                 const double weight = scales * wide1[v].weight * wide2[w].weight;
-                // sums over the ramp, or step, and the density that sigma may have beside it
+                // Sum over the ramp or step and, if sigma has it, the density beside it.
                 const auto sum = [&](int a, int b) {
                     Pack total = at.moment(one_.order + a, two_.order + b);
                     if (one_.density) total -= at.moment(2 + a, two_.order + b);
@@ -208,7 +210,7 @@ private:
         k00 += one_.offset * mean2 + two_.offset * mean1 + one_.offset * two_.offset;
         simd::store(out.k00 + c, k00);
         if (!slopes) return;
-        // Parallel neurons: K20 w/R + K11 w' is along w, and both terms may be far larger than their sum.
+        // Of parallel neurons K20 w/R + K11 w' is along w, and both terms may be far larger than their sum.
         const auto parallel = g.s < pack(kParallel);
         const Pack zero{};
         simd::store(out.k10 + c, k10 + two_.offset * slope1);

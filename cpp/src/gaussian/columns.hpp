@@ -1,5 +1,6 @@
 #pragma once
-// Neurons as the matrix products of pairs want them.
+// The second neurons of pairs in the layouts that matrix products take, and a schedule for all pairs of
+// blocks.
 #include <atomic>
 #include <thread>
 #include <type_traits>
@@ -56,7 +57,7 @@ public:
     }
 
 private:
-    /// Coordinates v .. v + R vectors of it.
+    /// Add R vectors of coordinates, from v on, of the pull of add_pull.
     template <int R>
     void add_pull_of(Index rows, Index j, Index count, const double* k, Index along, Index across,
                      double* pull, Index v) const {
@@ -92,8 +93,8 @@ void for_block_pairs(Index blocks, int threads, Body&& body) {
     run_helpers(static_cast<int>(std::min<Index>(threads, (blocks + 1) / 2)), [&](int rank, int) {
         std::optional<StopScope> told;
         if (rank > 0) told.emplace(keeper.failed());
-        // Handed out in order: whatever a pair waits for is done, or in the hands of a thread that waits
-        // less.
+        // Tasks are handed out in order: whatever a pair waits for is done, or in the hands of a thread that
+        // waits less.
         for (Index task = next++; task < blocks * blocks; task = next++) {
             const Index round = task / blocks, i = task % blocks, j = (round - i + blocks) % blocks;
             if (i > j) continue;

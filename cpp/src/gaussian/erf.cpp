@@ -12,11 +12,12 @@ namespace {
 
 using namespace special;
 
-/// Variances V = 1 + e R^2 of sqrt(e) g - Z, and the levels -sqrt(e) m/sqrt V with their tails and densities.
+/// Neurons widened by the noise Z: variances V = 1 + e R^2 of sqrt(e) g - Z, and the thresholds -sqrt(e)
+/// m/sqrt V with their tails and densities.
 struct Widened {
-    std::vector<double> V, inverse_root, level, tail, density;
+    std::vector<double> V, inverse_root, threshold, tail, density;
     Widened(const Side& side, double e) {
-        for (auto* v : {&V, &inverse_root, &level, &tail, &density}) v->resize(to_size(side.padded));
+        for (auto* v : {&V, &inverse_root, &threshold, &tail, &density}) v->resize(to_size(side.padded));
         for (Index j = 0; j < side.padded; j += kPack) {
             const std::size_t at = to_size(j);
             const Pack R = simd::load(&side.R[at]), variance = 1.0 + e * R * R,
@@ -26,15 +27,15 @@ struct Widened {
             const Normal normal_at = normal(clamped);
             simd::store(&V[at], variance);
             simd::store(&inverse_root[at], inverse);
-            simd::store(&level[at], clamped);
+            simd::store(&threshold[at], clamped);
             simd::store(&tail[at], normal_at.tail);
             simd::store(&density[at], normal_at.density);
         }
     }
 };
 
-/// One pair of widened variables: the correlation rho of the two, s = sqrt(1 - rho^2) from
-/// V1 V2 (1 - rho^2) = 1 + e R1^2 + e R2^2 + (e R1 R2)^2 (1 - corr(g1, g2)^2), where nothing cancels.
+/// The bivariate normal law of two widened variables: their correlation rho, s = sqrt(1 - rho^2) from V1 V2
+/// (1 - rho^2) = 1 + e R1^2 + e R2^2 + (e R1 R2)^2 (1 - corr(g1, g2)^2), where nothing cancels.
 struct WidePair {
     Pack rho, s;
     Quadrant at;
@@ -46,8 +47,8 @@ struct WidePair {
         rho = both * inner.rho;
         // 1/V1 + 1/V2 - 1/(V1 V2) with e R^2 in place of V - 1: squares of 1e150 are not formed twice
         s = sqrt(apart * apart + square1 + square2 * (1.0 - square1));
-        at = quadrant(i(one.level), i(one.tail), i(one.density), j(two.level), j(two.tail), j(two.density),
-                      rho, s);
+        at = quadrant(i(one.threshold), i(one.tail), i(one.density), j(two.threshold), j(two.tail),
+                      j(two.density), rho, s);
     }
 };
 
@@ -108,7 +109,7 @@ private:
                                    const Side& other, Pack inverse, Pack tail, double* k10, double* k20) {
             const Pack along = at(wide.density) * (4.0 * tail - 2.0), V = at(wide.V), R = at(side.R);
             const Pack left = inner.rho * partner(other.R) * product / V;
-            const Pack alone = 2.0 * R / V * (at(wide.level) * along);
+            const Pack alone = 2.0 * R / V * (at(wide.threshold) * along);
             simd::store(k10 + c, std::sqrt(2.0) * inverse * along);
             simd::store(k20 + c, alone + select(parallel, left, -2.0 * R / V * (pair.rho * joint)));
         };
@@ -123,8 +124,8 @@ private:
 };
 
 /// gelu(g) = E[(g + Z)_+ - delta(g + Z)]. With A = 1 + R1^2 = 1/alpha^2, B = 1/beta^2, x = m1 alpha, y = m2
-/// beta, rho and s of the pair of sums, L = P(g1 + Z1 > 0, g2 + Z2 > 0), F1 = f(h) Q(k'), F2 = f(k) Q(h'), p
-/// = f(h) f(k')/s, X1 = (x - rho y)/s^2 and X2 = (y - rho x)/s^2, derivatives of ramps and densities add up
+/// beta, rho and s of the pair of sums, L = P(g1 + Z1 > 0, g2 + Z2 > 0), F1 = f(h) Q(k'), F2 = f(k) Q(h'),
+/// p = f(h) f(k')/s, X1 = (x - rho y)/s^2 and X2 = (y - rho x)/s^2, derivatives of ramps and densities add up
 /// to what is below; 1 - alpha^2 = (R1 alpha)^2.
 class GeluPairs final : public PairKernel {
 public:
@@ -138,7 +139,7 @@ public:
     double cost() const override { return 110; }
 
 private:
-    /// What a neuron brings: R alpha, alpha, alpha^2, x, x kept within 40, F and X.
+    /// Factors of one neuron of a pair: R alpha, alpha, alpha^2, x, x kept within 40, F and X.
     struct Half {
         Pack r, alpha, square, x, near_x, F, X;
     };
@@ -150,11 +151,12 @@ private:
         const Pack p = i(one_.density) * pair.at.k_of_h.density * inverse;
         const auto half = [](const Side& side, const Widened& wide, Chosen at, Pack tail, Pack X) {
             const Pack alpha = at(wide.inverse_root);
-            return Half{at(side.R) * alpha,      alpha, alpha * alpha, at(side.m) * alpha, -at(wide.level),
-                        at(wide.density) * tail, X};
+            return Half{
+                at(side.R) * alpha,      alpha, alpha * alpha, at(side.m) * alpha, -at(wide.threshold),
+                at(wide.density) * tail, X};
         };
-        const Half a = half(first_, one_, i, pair.at.k_of_h.tail, -pair.at.h_level * inverse);
-        const Half b = half(second_, two_, j, pair.at.h_of_k.tail, -pair.at.k_level * inverse);
+        const Half a = half(first_, one_, i, pair.at.k_of_h.tail, -pair.at.h_threshold * inverse);
+        const Half b = half(second_, two_, j, pair.at.h_of_k.tail, -pair.at.k_threshold * inverse);
         const Pack both = a.r * b.r * inner.s;
         const Pack k00 = (a.x * b.x + rho) * L + a.F * (b.x * (a.r * a.r) + a.near_x * rho * a.square) +
                          b.F * (a.x * (b.r * b.r) + b.near_x * rho * b.square) +

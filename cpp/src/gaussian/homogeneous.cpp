@@ -1,5 +1,5 @@
-// Pairs of neurons without bias and with no kink but at 0 (rectifiers, leaky ones, lines) among themselves:
-// eq. (4.15).
+// The potential of neurons without bias and with no kink but at 0 (rectifiers, leaky ones, lines) in their
+// own field, in the angle form of eq. (4.15).
 #include <algorithm>
 
 #include "gaussian/columns.hpp"
@@ -53,7 +53,8 @@ private:
         if (i != j) columns_.add_pull(cols, i, rows, tile, kBlock, 1, pull_.data() + j * stride);
     }
 
-    /// q becomes P; the spread of neuron i, and if `both` of its partners.
+    /// Replace the inner products q by P (eq. (4.15)); add to the spread of neuron i and, if `both`, of its
+    /// partners.
     void angles(Index i, Index j, Index cols, bool both, double* q) {
         const double inverse_R = side_.inverse_R[to_size(i)];
         const double other = both ? cR_[to_size(i)] : 0.0;

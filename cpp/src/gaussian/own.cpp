@@ -1,6 +1,6 @@
-// Pairs of neurons among themselves: every pair is visited once, for the sums of both; and for inputs whose
-// law is a mixture of Gaussians with diagonal roots (eq. (4.26)), every inner product once for all of its
-// parts.
+// The potential of neurons in their own field: every pair is visited once, for the sums of both; and for
+// inputs whose law is a mixture of Gaussians with diagonal roots (eq. (4.26)), every inner product once for
+// all of its parts.
 #include <algorithm>
 #include <deque>
 

@@ -1,6 +1,5 @@
 #pragma once
-// Pairs of neurons as two correlated Gaussians (eq. (4.1)): g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) =
-// rho.
+// Pairs of neurons as two correlated Gaussians (eq. (4.1)): g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) = rho.
 #include <memory>
 #include <vector>
 
@@ -9,7 +8,8 @@
 
 namespace mfcore::inline gaussian {
 
-/// One side of all pairs: a, m = b and R = |w| of every neuron, padded with harmless values to whole packs.
+/// The first or the second neurons of all pairs: a, m = b and R = |w| of every neuron, padded with harmless
+/// values to whole packs.
 struct Side {
     const Activation* sigma;
     bool has_b;
@@ -36,11 +36,11 @@ void own_homogeneous_potential(const Network& network, const Side& side, const d
 
 /// One knot of a piecewise linear neuron: gap = t - m, h = gap/R (at R = 0: +-kFar, or 0 on the knot, the
 /// mean of both sides), density and tail of u there, mean = E(g - t)_+.
-struct Level {
+struct Threshold {
     Pack h;
     special::Normal normal;
     Pack mean;
-    Level(Pack gap, Pack R)
+    Threshold(Pack gap, Pack R)
         : h(special::clamp(gap / special::max(R, special::pack(1e-300)), special::kFar)),
           normal(special::normal(h)),
           mean(R * normal.density - gap * normal.tail) {}
@@ -53,7 +53,7 @@ struct PairExpectations {
     double *k01, *k02;              ///< k01 null: neither is wanted
 };
 
-/// Neurons of a list, one per lane: entries of an array over neurons.
+/// Neurons chosen from a list, one per lane: reads entries of arrays over neurons.
 struct Chosen {
     const Index* neuron;
     Pack operator()(const double* of) const {
@@ -72,7 +72,7 @@ public:
     /// inner product.
     virtual void pairs(Index n, const Index* i, const Index* j, const double* q,
                        PairExpectations out) const = 0;
-    /// Nanoseconds for kPack pairs, roughly.
+    /// Cost of kPack pairs in nanoseconds, roughly.
     virtual double cost() const = 0;
 };
 

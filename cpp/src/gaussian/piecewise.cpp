@@ -12,7 +12,8 @@ namespace {
 
 using namespace special;
 
-/// What a side with knots t_k brings to every pair. A = t - m, h = A/R, Q = P(u > h), f = density of u at h.
+/// Quantities of each neuron with knots t_k that all its pairs use. A = t - m, h = A/R, Q = P(u > h), f =
+/// density of u at h.
 struct Knots {
     Index count, padded;
     std::vector<double> A, h, Q, f, B;  // [k * padded + j]; B = E(g - t)_+ = R f - A Q
@@ -32,15 +33,15 @@ struct Knots {
                 const double jump = side.sigma->jumps[to_size(k)];
                 const std::size_t at = to_size(k * padded + j);
                 const Pack gap = side.sigma->knots[to_size(k)] - m;
-                const Level level(gap, R);
+                const Threshold threshold(gap, R);
                 simd::store(&A[at], gap);
-                simd::store(&h[at], level.h);
-                simd::store(&Q[at], level.normal.tail);
-                simd::store(&f[at], level.normal.density);
-                simd::store(&B[at], level.mean);
-                t += jump * level.mean;
-                p += jump * level.normal.tail;
-                density += jump * level.normal.density;
+                simd::store(&h[at], threshold.h);
+                simd::store(&Q[at], threshold.normal.tail);
+                simd::store(&f[at], threshold.normal.density);
+                simd::store(&B[at], threshold.mean);
+                t += jump * threshold.mean;
+                p += jump * threshold.normal.tail;
+                density += jump * threshold.normal.density;
             }
             simd::store(&T[to_size(j)], t);
             simd::store(&P[to_size(j)], p);
@@ -72,16 +73,16 @@ private:
         const Pack R1 = one(first_.R), P1 = one(knots1_.P), T1 = one(knots1_.T);
         const Pack R2 = two(second_.R), P2 = two(knots2_.P), T2 = two(knots2_.T);
         const Correlation at(q, one(first_.inverse_R), two(second_.inverse_R));
-        const Pack drift = R2 * at.rho, drift1 = R1 * at.rho;  // E[g2 | u] = m2 + drift u
+        const Pack rho_R2 = R2 * at.rho, rho_R1 = R1 * at.rho;  // E[g2 | u] = m2 + rho_R2 u
         Pack k00 = T1 * T2 + q * P1 * P2, k11 = P1 * P2;
-        Pack k10 = P1 * T2 + s2.left_slope * drift * one(knots1_.D), k20{};
-        Pack k01 = P2 * T1 + s1.left_slope * drift1 * two(knots2_.D), k02{};
+        Pack k10 = P1 * T2 + s2.left_slope * rho_R2 * one(knots1_.D), k20{};
+        Pack k01 = P2 * T1 + s1.left_slope * rho_R1 * two(knots2_.D), k02{};
         for (Index b = 0; b < knots2_.count && out.k01; ++b) {
             const auto knot2 = [&](const std::vector<double>& of) {
                 return two(of.data() + b * knots2_.padded);
             };
             k02 += (s2.jumps[to_size(b)] * knot2(knots2_.f)) *
-                   (one(knots1_.affine) + s1.left_slope * drift1 * knot2(knots2_.h));
+                   (one(knots1_.affine) + s1.left_slope * rho_R1 * knot2(knots2_.h));
         }
         for (Index a = 0; a < knots1_.count; ++a) {
             const auto knot1 = [&](const std::vector<double>& of) {
@@ -91,7 +92,7 @@ private:
             const Pack A1 = knot1(knots1_.A), Q1 = knot1(knots1_.Q), f1 = knot1(knots1_.f),
                        h = knot1(knots1_.h);
             const Pack B1 = knot1(knots1_.B);
-            Pack on_knot = two(knots2_.affine) + s2.left_slope * drift * h;  // E[sigma(g2) | g1 = t1]
+            Pack on_knot = two(knots2_.affine) + s2.left_slope * rho_R2 * h;  // E[sigma(g2) | g1 = t1]
             for (Index b = 0; b < knots2_.count; ++b) {
                 const auto knot2 = [&](const std::vector<double>& of) {
                     return two(of.data() + b * knots2_.padded);
@@ -103,11 +104,11 @@ private:
                 const Pack fQ = f1 * l.k_of_h.tail, Qf = f2 * l.h_of_k.tail;
                 k00 += jumps * ((q + A1 * A2) * l.tail - R1 * A2 * fQ - A1 * R2 * Qf +
                                 R1 * R2 * at.s * f1 * l.k_of_h.density - B1 * B2 - q * Q1 * Q2);
-                k10 += jumps * (R2 * Qf + drift * fQ - A2 * l.tail - Q1 * B2);
-                k01 += jumps * (R1 * fQ + drift1 * Qf - A1 * l.tail - Q2 * B1);
-                k02 += (jumps * f2) * (R1 * at.s * l.h_of_k.density - (A1 - drift1 * k) * l.h_of_k.tail);
+                k10 += jumps * (R2 * Qf + rho_R2 * fQ - A2 * l.tail - Q1 * B2);
+                k01 += jumps * (R1 * fQ + rho_R1 * Qf - A1 * l.tail - Q2 * B1);
+                k02 += (jumps * f2) * (R1 * at.s * l.h_of_k.density - (A1 - rho_R1 * k) * l.h_of_k.tail);
                 k11 += jumps * (l.tail - Q1 * Q2);
-                on_knot += jump2 * (R2 * at.s * l.k_of_h.density - (A2 - drift * h) * l.k_of_h.tail);
+                on_knot += jump2 * (R2 * at.s * l.k_of_h.density - (A2 - rho_R2 * h) * l.k_of_h.tail);
             }
             k20 += (jump1 * f1) * on_knot;
         }

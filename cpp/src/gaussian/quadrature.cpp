@@ -57,7 +57,7 @@ struct Neuron {
     double m, R;
 };
 
-/// Reused for every pair of one row, so that nothing is allocated per pair once it has grown.
+/// Memory for the values of one pair, reused for all pairs of a row, so that nothing is allocated per pair.
 class Workspace {
 public:
     using Sums = SeriesSums;
@@ -153,7 +153,8 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
             slope -= s[0] * s[0];
             curvature -= by_degree * next * next;
         }
-        // Differences below the rounding of the squares prove no more than that; no nodes prove nothing.
+        // A mean-square difference below the rounding of the squares proves no more than that; no nodes prove
+        // nothing.
         if (nodes.size() == 0) {
             bound[to_size(j)] = std::nan("");
             continue;
@@ -164,7 +165,8 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
     return bound;
 }
 
-/// Pairs too close for Terms: still by the series where the coefficients prove that it suffices (eq. (4.10)).
+/// The kernel of pairs whose correlation is too large for Terms: by the series where its coefficients prove
+/// that it suffices (eq. (4.10)), else by the two-dimensional rule.
 class Quadrature final : public PairKernel {
 public:
     Quadrature(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)

@@ -9,8 +9,8 @@
 
 namespace mfcore::inline gaussian {
 
-/// How far sigma continues from the real line: analytic for |Im t| < strip, growing at most like
-/// e^{growth y^2} at height y.
+/// The domain of analyticity of sigma: analytic for |Im t| < strip, growing at most like e^{growth y^2} at
+/// height y.
 struct Analytic {
     double strip, growth;
 };

@@ -53,7 +53,7 @@ void Coefficients::piecewise_block(const Side& side, Index j) {
     for (Index k = 1; k <= terms_; ++k) simd::store(s + k * kWidth, Pack{});
     for (std::size_t knot = 0; knot < sigma.knots.size(); ++knot) {
         const double jump = sigma.jumps[knot];
-        const Level at(sigma.knots[knot] - m, R);
+        const Threshold at(sigma.knots[knot] - m, R);
         mean += jump * at.mean;
         slope += jump * at.normal.tail;
         Pack h = jump * at.normal.density, before{};
@@ -101,7 +101,8 @@ Terms::Terms(Index most, bool all, double left_out, double far_cost)
     : most_(most), all_(all), far_cost_(far_cost), log_left_out_(std::log(left_out)) {
     const auto reach = [&](Index terms) { return std::exp(log_left_out_ / static_cast<double>(terms)); };
     reach_ = all ? 2.0 : reach(most);
-    for (std::size_t level = 0; level < kLevels.size(); ++level) reach_of_[level] = reach(kLevels[level]);
+    for (std::size_t choice = 0; choice < kTermCounts.size(); ++choice)
+        reach_of_[choice] = reach(kTermCounts[choice]);
 }
 
 }  // namespace mfcore::inline gaussian

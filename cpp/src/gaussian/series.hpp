@@ -12,8 +12,8 @@
 
 namespace mfcore::inline gaussian {
 
-/// The coefficients of every neuron of a side, in blocks of kWidth neurons: entry k of a neuron is at
-/// slopes(j)[k * kWidth] and means(j)[k * kWidth].
+/// Computes and holds the coefficients of every neuron of a side, in blocks of kWidth neurons: entry k of a
+/// neuron is at slopes(j)[k * kWidth] and means(j)[k * kWidth].
 class Coefficients {
 public:
     static constexpr Index kWidth = 2 * kPack;
@@ -40,7 +40,7 @@ private:
     std::vector<double> roots_, inverse_roots_;
 };
 
-/// One pair, by the first `terms` terms.
+/// The moments of one pair by the first `terms` terms of the series.
 struct SeriesSums {
     double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1
 };
@@ -50,17 +50,16 @@ SeriesSums series_of_pair(const Coefficients& one, Index i, double R1, double in
 /// How many terms pairs of correlation rho need: K with |rho|^K <= left_out, eqs. (4.8), (4.9). What is
 /// missed then is small relative to the sizes of the two neurons:
 /// - smooth sigma: by Cauchy-Schwarz at most |rho|^K times the product of two of the mean-square sizes of
-/// sigma,
-///   sigma' and R sigma'': 4e-15 of these;
-/// - kinks, whose sigma'' has no size: |h_k(t)| f(t) <= 0.44 e^{-t^2/4} (Cramer) gives |s_k| <= S/sqrt(k), S
-/// =
-///   0.44 sum |jump|, and tails below |rho|^K S S'/((K-1)(1-|rho|)): 1e-13 leaves 3e-15 of the jumps.
+///   sigma, sigma' and R sigma'': 4e-15 of these;
+/// - kinks, whose sigma'' has no size: |h_k(t)| f(t) <= 0.44 e^{-t^2/4} (Cramer) gives
+///   |s_k| <= S/sqrt(k), S = 0.44 sum |jump|, and tails below
+///   |rho|^K S S'/((K-1)(1-|rho|)): 1e-13 leaves 3e-15 of the jumps.
 class Terms {
 public:
     static constexpr double kSmooth = 4e-15, kKinked = 1e-13;
 
-    /// Of these many terms at most; `all`: the series ends with them. `far_cost`: what one pair costs beyond
-    /// the series, in terms of one block of pairs.
+    /// `most`: number of terms; `all`: the series ends with them (polynomials). `far_cost`: what one pair
+    /// costs beyond the series, in terms of one block of pairs.
     Terms(Index most, bool all, double left_out, double far_cost);
 
     double reach() const { return reach_; }  ///< pairs with larger |rho| are not for the series
@@ -69,16 +68,16 @@ public:
         if (!(rho > 1e-8)) return std::min<Index>(2, most_);  // NaN too
         return std::min(most_, 1 + static_cast<Index>(log_left_out_ / std::log(std::min(rho, 0.99))));
     }
-    /// Levels at which it may be cheaper to leave some pairs of a block to their closed form.
-    static constexpr std::array<Index, 10> kLevels = {10, 14, 20, 28, 40, 56, 80, 112, 160, 220};
-    double reach_of(std::size_t level) const { return reach_of_[level]; }
+    /// Numbers of terms at which it may be cheaper to leave some pairs of a block to their closed form.
+    static constexpr std::array<Index, 10> kTermCounts = {10, 14, 20, 28, 40, 56, 80, 112, 160, 220};
+    double reach_of(std::size_t choice) const { return reach_of_[choice]; }
     double far_cost() const { return far_cost_; }
 
 private:
     Index most_;
     bool all_;
     double far_cost_, log_left_out_, reach_;
-    std::array<double, kLevels.size()> reach_of_;
+    std::array<double, kTermCounts.size()> reach_of_;
 };
 
 }  // namespace mfcore::inline gaussian

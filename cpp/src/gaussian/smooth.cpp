@@ -25,7 +25,7 @@ double next_hermite(Index k, double x, double h, double before) {
     return (x * h - root(k) * before) / root(k + 1);
 }
 
-/// What all kinds share: one point (m, R) in, T and s_0 .. s_{count-1} out.
+/// Base of the smoothers of all kinds of sigma: one point (m, R) in, T and s_0 .. s_{count-1} out.
 struct HermiteSmoother {
     virtual ~HermiteSmoother() = default;
     virtual void at(double m, double R, Index count, double* T, double* s) const = 0;
@@ -129,8 +129,8 @@ struct PolynomialSmoother final : HermiteSmoother {
 };
 
 /// Smooth kinds without a closed form where R is large, as means over their noise V (gaussian/blurred.hpp):
-/// with S^2 = R^2 + V^2, x = m/S and c = -R/S a step has T = Phi(x), s_k = c^k h_k(x) phi(x)/S, and a ramp T
-/// = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
+/// with S^2 = R^2 + V^2, x = m/S and c = -R/S a step has T = Phi(x), s_k = c^k h_k(x) phi(x)/S, and a ramp
+/// T = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
 struct BlurredSmoother final : HermiteSmoother {
     Blurred blur;
     explicit BlurredSmoother(const Activation& sigma) : blur(sigma) {}
@@ -227,7 +227,7 @@ void with_smoother(const Activation& sigma, Body&& body) {
     }
 }
 
-/// Squares of R are formed for smooth kinds: beyond, there is no answer.
+/// Whether R is too large: squares of R are formed for smooth kinds, and beyond there is no answer.
 bool too_wide(const Activation& sigma, double R) { return !sigma.is_piecewise() && R > 1e153; }
 
 }  // namespace

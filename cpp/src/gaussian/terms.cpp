@@ -1,6 +1,6 @@
-// The terms of Mehler's series for the pairs of a tile. A block of a few rows and two packs of columns stays
-// in registers while they run: K11 = sum_k s_k s'_k rho^k, and for the sums the moments M_k = sum_j weight_j
-// c'_k rho^k of the powers, which serve K00, K10 and K20 alike: sum_j weight_j K10 = sum_k s_k M_k
+// Sum the terms of Mehler's series for the pairs of a tile. A block of a few rows and two packs of columns
+// stays in registers while they run: K11 = sum_k s_k s'_k rho^k, and for the sums the moments M_k = sum_j
+// weight_j c'_k rho^k of the powers, which serve K00, K10 and K20 alike: sum_j weight_j K10 = sum_k s_k M_k
 // (eq. (4.7)).
 #include <type_traits>
 
@@ -8,7 +8,7 @@
 
 namespace mfcore::inline gaussian {
 
-void PairTiles::add_terms(Block& block, Index terms, Index i, Index j, double* row_sums,
+void PairTiles::add_terms(PairBlock& block, Index terms, Index i, Index j, double* row_sums,
                           double* col_sums) const {
     const auto run = [&](auto product, auto of_rows, auto of_cols) {
         const bool matrix = want_ == Want::matrix;

@@ -1,4 +1,5 @@
-// One tile of pairs: which of them are for the series, and how many terms of it.
+// One tile of pairs: choose those for Mehler's series and the number of its terms, and closed forms for the
+// others.
 #include "gaussian/tiles.hpp"
 
 #include <algorithm>
@@ -96,7 +97,7 @@ void PairTiles::tile(Index i, Index rows, Index j, Index cols, Buffers& work, Pa
             from = to;
         };
         for (Index c = 0; c < cols; c += kWidth) {
-            Block block;
+            PairBlock block;
             const Index terms = open(block, i, r, j, c, rows, cols, work);
             double *row_sums = nullptr, *col_sums = nullptr;
             if (of_rows) {
@@ -161,9 +162,9 @@ void PairTiles::closed_rows(Index i, Index rows, Index j, Index cols, Buffers& w
     }
 }
 
-/// Correlations of a block; pairs that the series is not for get power 0 and are listed. Returns the terms
-/// that the others need.
-Index PairTiles::open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols,
+/// Compute the correlations of a block; pairs that the series is not for get power 0 and are listed. Returns
+/// the terms that the others need.
+Index PairTiles::open(PairBlock& block, Index i, Index r, Index j, Index c, Index rows, Index cols,
                       Buffers& work) const {
     const Index step = work.step;
     const double* const q = work.q.data();
@@ -186,24 +187,24 @@ Index PairTiles::open(Block& block, Index i, Index r, Index j, Index c, Index ro
     double most = 0;
     for (Index l = 0; l < kPack; ++l) most = std::max(most, largest[l]);
     Index needed = terms.needed(most);
-    // Few pairs with large correlations may cost less one by one than as many terms for all.
-    if (kernel_ && needed > 2 * Terms::kLevels[0]) {
+    // A few pairs with large correlations may cost less one by one than as many terms for all.
+    if (kernel_ && needed > 2 * Terms::kTermCounts[0]) {
         double least = static_cast<double>(needed);
-        std::size_t best = Terms::kLevels.size();
-        for (std::size_t level = 0; level < Terms::kLevels.size() && Terms::kLevels[level] < needed;
-             ++level) {
+        std::size_t best = Terms::kTermCounts.size();
+        for (std::size_t choice = 0;
+             choice < Terms::kTermCounts.size() && Terms::kTermCounts[choice] < needed; ++choice) {
             Mask above{};
             for (auto& row : block.rho)
-                for (const Pack& rho : row) above -= abs(rho) > pack(terms.reach_of(level));
-            const double cost = static_cast<double>(Terms::kLevels[level]) +
+                for (const Pack& rho : row) above -= abs(rho) > pack(terms.reach_of(choice));
+            const double cost = static_cast<double>(Terms::kTermCounts[choice]) +
                                 terms.far_cost() * static_cast<double>(simd::sum_of_lanes(above));
             if (cost < least) {
                 least = cost;
-                best = level;
+                best = choice;
             }
         }
-        if (best < Terms::kLevels.size()) {
-            needed = Terms::kLevels[best];
+        if (best < Terms::kTermCounts.size()) {
+            needed = Terms::kTermCounts[best];
             for (Index row = 0; row < kRows; ++row)
                 for (int v = 0; v < kPacks; ++v) {
                     const Mask far = abs(block.rho[row][v]) > pack(terms.reach_of(best));

@@ -1,6 +1,6 @@
 #pragma once
-// Tiles of pairs: by Mehler's series where few terms suffice, in closed form where neurons are nearly
-// parallel.
+// Expectations of tiles of pairs: by Mehler's series where few terms suffice, in closed form where neurons
+// are nearly parallel.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -46,7 +46,7 @@ public:
     PairTiles(const Side& first, const Side& second, const double* weights, Want want, int threads);
     ~PairTiles();
 
-    /// What one task needs for tiles of up to `rows` x `cols` pairs, multiples of Coefficients::kWidth;
+    /// Memory of one task for tiles of up to `rows` x `cols` pairs, multiples of Coefficients::kWidth;
     /// `both`: sums of columns too.
     struct Buffers {
         AlignedVector q;  ///< the tile, rows `cols` apart
@@ -59,24 +59,25 @@ public:
         Buffers(const PairTiles& tiles, Index rows, Index cols, bool both);
     };
 
-    /// Neurons i .. of the first side against j .. of the second, multiples of Coefficients::kWidth. The Gram
-    /// matrix work.q becomes K11 (gradient) or K00 (matrix); sums of rows are added to. With of_cols the two
-    /// sides are one, and the sums of the partners are added to as well.
+    /// Evaluate the pairs of neurons i .. of the first side and j .. of the second, multiples of
+    /// Coefficients::kWidth. The Gram matrix work.q becomes K11 (gradient) or K00 (matrix); sums of rows are
+    /// added to. With of_cols the two sides are one, and the sums of the partners are added to as well.
     void tile(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* of_rows,
               PairSums* of_cols) const;
 
-    /// Nanoseconds per pair, roughly.
+    /// Cost of one pair in nanoseconds, roughly.
     double cost() const;
 
 private:
-    struct Block {
+    struct PairBlock {
         Pack rho[kRows][kPacks], power[kRows][kPacks], product[kRows][kPacks];
     };
 
-    Index open(Block& block, Index i, Index r, Index j, Index c, Index rows, Index cols, Buffers& work) const;
+    Index open(PairBlock& block, Index i, Index r, Index j, Index c, Index rows, Index cols,
+               Buffers& work) const;
     void homogeneous_row(Index i, Index j, Index n, double* q, double* k00, double* k20, bool gradient) const;
     void closed_rows(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* to) const;
-    void add_terms(Block& block, Index terms, Index i, Index j, double* row_sums, double* col_sums) const;
+    void add_terms(PairBlock& block, Index terms, Index i, Index j, double* row_sums, double* col_sums) const;
     void close_rows(Index i, Index count, Index terms, const double* sums, PairSums& to) const;
     void close_columns(Index j, Index terms, const double* sums, PairSums& to) const;
     void close_far(Index i, Index j, Buffers& work, PairSums* of_rows, PairSums* of_cols) const;

@@ -1,3 +1,4 @@
+// Compression of a table of features to low rank (eq. (2.6)).
 #include "mfcore/grid/compress.hpp"
 
 #include <Eigen/Dense>
@@ -9,8 +10,9 @@
 
 namespace mfcore::inline grid {
 
-// Singular values are optimal in the Frobenius norm; the promise is about the largest entry. So the rank
-// grows from the first singular value that could matter until the measured deviation obeys.
+// The least rank with the promised error: singular values are optimal in the Frobenius norm, but the promise
+// is about the largest entry. So the rank grows from the first singular value that could matter until the
+// measured deviation obeys.
 LowRank compress(ConstMat values, double tolerance) {
     require(tolerance > 0, "tolerance", "must be > 0", tolerance);
     require(values.rows > 0 && values.cols > 0, "values", "must not be empty", values.rows);

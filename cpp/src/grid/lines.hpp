@@ -1,6 +1,6 @@
 #pragma once
-// Products with the basis of a grid of one coordinate, block of cells by block of cells, so that a stepper
-// can use a block twice while it is in the first cache.
+// Products of the basis b of a grid of one coordinate with vectors, block of cells by block of cells, so that
+// a stepper can use a block twice while it is in the first cache.
 #include "base/simd.hpp"
 #include "mfcore/grid/potential.hpp"
 
@@ -10,14 +10,14 @@ using Packet = simd::Vec<double>;
 inline constexpr Index kWidth = simd::kLanes<double>;
 inline constexpr Index kCells = GridPotential::kCells;
 
-/// psi = decay + sum_k b_k weights_k in `Blocks` blocks from `first` on; psi points to their first cell.
+/// psi = decay + sum_k b_k (m - v)_k in `Blocks` blocks from `first` on; psi points to their first cell.
 template <Index Blocks>
 void psi_blocks(const GridPotential& potential, Index first, double* psi) {
     constexpr Index packets = kCells / kWidth;
     const Index rank = potential.rank();
     const double* basis = potential.basis() + first * rank * kCells;
     const double* decay = potential.decay() + first * kCells;
-    const double* weights = potential.weights();
+    const double* residual = potential.residual();
     Packet sums[Blocks][packets];
     for (Index j = 0; j < Blocks; ++j)
         for (Index p = 0; p < packets; ++p) sums[j][p] = simd::load(decay + j * kCells + p * kWidth);
@@ -25,7 +25,7 @@ void psi_blocks(const GridPotential& potential, Index first, double* psi) {
         const double* from = basis + k * kCells;
         for (Index j = 0; j < Blocks; ++j)
             for (Index p = 0; p < packets; ++p)
-                sums[j][p] = weights[k] * simd::load(from + j * rank * kCells + p * kWidth) + sums[j][p];
+                sums[j][p] = residual[k] * simd::load(from + j * rank * kCells + p * kWidth) + sums[j][p];
     }
     for (Index j = 0; j < Blocks; ++j)
         for (Index p = 0; p < packets; ++p) simd::store(psi + j * kCells + p * kWidth, sums[j][p]);
@@ -55,7 +55,7 @@ void add_blocks(const GridPotential& potential, Index first, const double* mass,
 /// Blocks that fill the registers, whatever their width: eight packets.
 inline constexpr Index kBlocks = 8 * kWidth / kCells;
 
-/// The same for any number of blocks.
+/// Compute psi for any number of blocks.
 inline void psi_line(const GridPotential& potential, Index first, Index count, double* psi) {
     Index j = 0;
     for (; j + kBlocks <= count; j += kBlocks) psi_blocks<kBlocks>(potential, first + j, psi + j * kCells);
@@ -69,7 +69,7 @@ inline void add_line(const GridPotential& potential, Index first, Index count, c
     for (; j < count; ++j) add_blocks<1>(potential, first + j, mass + j * kCells, sums);
 }
 
-/// m from the packets.
+/// Add the lanes of the packets: the moments m.
 inline void finish_line(const GridPotential& potential, const double* sums, double* m) {
     for (Index k = 0; k < potential.rank(); ++k) m[k] = simd::sum<double>(simd::load(sums + k * kWidth));
 }

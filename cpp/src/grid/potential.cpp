@@ -1,3 +1,4 @@
+// Moments, risk and potential of masses on a grid, from compressed features (eq. (2.7)).
 #include "mfcore/grid/potential.hpp"
 
 #include <algorithm>
@@ -76,7 +77,7 @@ GridPotential::GridPotential(const GridFactors& f, int threads)
       requested_(threads),
       shift_(f.shift, f.shift + rank_),
       decay_(rows_ * stride_),
-      weights_(rank_) {
+      residual_(rank_) {
     require(f.first.rows > 0, "first", "must have rows", f.first.rows);
     if (f.decay) spread(f.decay, decay_.data());
     if (flat_) {
@@ -105,7 +106,8 @@ GridPotential::GridPotential(const GridFactors& f, int threads)
     lines_.resize(rows_ * b_);
     products_.resize(rows_ * b_);
     partial_.resize(padded(rows_, kRows) / kRows * a_ * b_);
-    // About 16 multiply-adds a nanosecond. Steps come one after the other, so that waking threads is cheap.
+    // About 16 multiply-adds take a nanosecond. Steps come one after the other, so that waking threads is
+    // cheap.
     threads_ = threads_for(2 * rows_ * stride_ * b_ / 16, threads);
 }
 
@@ -121,9 +123,10 @@ void GridPotential::gather(const double* array, double* cells) const {
 }
 
 void GridPotential::prepare(const double* m) {
-    for (Index k = 0; k < rank_; ++k) weights_[k] = m[k] - shift_[k];
+    for (Index k = 0; k < rank_; ++k) residual_[k] = m[k] - shift_[k];
     if (flat_) return;
-    multiply(weights_.data(), rank_, 1, core_.data(), a_ * b_, rank_, mixed_.data(), a_ * b_, a_ * b_, false);
+    multiply(residual_.data(), rank_, 1, core_.data(), a_ * b_, rank_, mixed_.data(), a_ * b_, a_ * b_,
+             false);
 }
 
 void GridPotential::psi_rows(Index first, Index count, double* psi) {

@@ -1,3 +1,4 @@
+// Moments, residuals and potentials of moving points from separable features (eqs. (2.8) to (2.10)).
 #include "mfcore/grid/separable.hpp"
 
 #include <algorithm>
@@ -23,12 +24,12 @@ constexpr std::array<Index, kMostCoordinates> kPlaces = {1, 3, 9, 27};
 }  // namespace
 
 // Basis functions of one coordinate at kPoints points: row(i, o) has derivatives of order o at point i.
-struct SeparableFeatures::Block {
+struct SeparableFeatures::PointBasis {
     std::vector<double> values;
     Index padded;
     int orders;
 
-    Block(Index padded_, int order) : padded(padded_), orders(order + 1) {
+    PointBasis(Index padded_, int order) : padded(padded_), orders(order + 1) {
         values.resize(static_cast<std::size_t>(kPoints * orders * padded));
     }
     double* row(Index i, int o = 0) { return values.data() + (i * orders + o) * padded; }
@@ -102,7 +103,7 @@ Index SeparableFeatures::for_points(ConstMat z, int order, Index task, Index scr
     work = work * (order + 1) / kLanes + 30;  // nanoseconds of a point, roughly
     std::atomic<Index> outside{0};
     for_blocks(z.rows, task, threads_for(z.rows * work, threads), [&](Index b, Index begin, Index end) {
-        std::vector<Block> blocks;
+        std::vector<PointBasis> blocks;
         for (const Axis& axis : axes_) blocks.emplace_back(axis.padded, order);
         std::vector<double> space(static_cast<std::size_t>(scratch));
         Index here = 0;
@@ -124,7 +125,7 @@ Index SeparableFeatures::basis(Index c, Index n, const double* z, int order, dou
     require(c >= 0 && c < coordinates(), "coordinate", "must be one of the coordinates", c);
     require(order >= 0 && order < kOrders, "order", "must be 0, 1 or 2", order);
     const Axis& axis = axes_[static_cast<std::size_t>(c)];
-    Block block(axis.padded, order);
+    PointBasis block(axis.padded, order);
     Index outside = 0;
     for (Index i = 0; i < n; i += kPoints) {
         check_stop();
@@ -148,18 +149,18 @@ Index SeparableFeatures::moments(ConstMat z, const double* weights, double* m, i
     const Index width = line ? last : axes_[0].across;
     std::vector<double> sums(static_cast<std::size_t>((n + task - 1) / task * rows * width), 0.0);
 
-    const auto add = [&](Index b, Index i, Index count, std::vector<Block>& blocks, double* scratch) {
+    const auto add = [&](Index b, Index i, Index count, std::vector<PointBasis>& blocks, double* scratch) {
         double* x = scratch;
         for (Index k = 0; k < kPoints; ++k) {
             const double w = k >= count ? 0 : weights ? weights[i + k] : 1 / static_cast<double>(n);
             for (Index a = 0; a < rows; ++a)
                 x[k * stride + a] = k >= count ? 0 : line ? w : w * blocks[0].row(k)[a];
         }
-        // Products of the other coordinates, from the last one forwards.
+        // The products of the functions of the other coordinates, from the last one forwards.
         const double* y = blocks.back().row(0);
         double* next = x + kPoints * stride;
         for (Index c = coordinates() - 2, length = last; c > 0; --c) {
-            Block& block = blocks[static_cast<std::size_t>(c)];
+            PointBasis& block = blocks[static_cast<std::size_t>(c)];
             for (Index k = 0; k < kPoints; ++k) {
                 for (Index a = 0; a < rank(c); ++a) {
                     const double left = block.row(k)[a];
@@ -208,7 +209,7 @@ double SeparableFeatures::residual(const double* m, double* g, int threads) cons
 // All derivatives of Psi at a point up to an order: number sum_c o_c 3^c has order o_c in coordinate c.
 struct SeparableFeatures::Derivatives {
     const std::vector<Axis>& axes;
-    std::vector<Block>& blocks;
+    std::vector<PointBasis>& blocks;
     Index point;
     std::array<double, 81> values{};
 
@@ -238,7 +239,7 @@ Index SeparableFeatures::potential(const double* g, ConstMat z, double* value, d
     Index scratch = 0;
     for (const Axis& axis : axes_) scratch += kOrders * axis.across;
     return for_points(z, order, kTask, scratch, threads,
-                      [&](Index, Index i, Index count, std::vector<Block>& blocks, double* space) {
+                      [&](Index, Index i, Index count, std::vector<PointBasis>& blocks, double* space) {
                           for (Index p = 0; p < count; ++p) {
                               Derivatives d{axes_, blocks, p};
                               d.contract(0, order, padded.data(), 0, space);

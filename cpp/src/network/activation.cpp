@@ -1,3 +1,4 @@
+// Evaluation of activations and their derivatives on arrays.
 #include "mfcore/network/activation.hpp"
 
 #include <algorithm>

@@ -71,7 +71,7 @@ struct Gelu {
     }
 };
 
-/// Comparisons with NaN are false and constants do not see it, so it is put back.
+/// Put NaN back into results: comparisons with NaN are false, and constants do not see it.
 template <class T>
 MFCORE_INLINE Jet<T> keep_nan(Vec<T> t, Jet<T> out) {
     const IntVec<T> number = t == t;

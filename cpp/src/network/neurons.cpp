@@ -1,3 +1,4 @@
+// Checks of the shape of rows of parameters.
 #include "network/neurons.hpp"
 
 #include "mfcore/base/errors.hpp"

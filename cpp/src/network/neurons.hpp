@@ -36,7 +36,7 @@ public:
     Index count() const { return count_; }
     Index tiles() const { return tiles_; }
     Index dimension() const { return d_; }
-    /// Neurons of tile t that are not padding.
+    /// Number of neurons of tile t that are not padding.
     Index filled(Index t) const { return std::min(kWidth, count_ - t * kWidth); }
     const T* w(Index t) const { return w_.data() + t * kWidth * d_; }
     const T* a(Index t) const { return a_.data() + t * kWidth; }
@@ -45,7 +45,7 @@ public:
     T* a(Index t) { return a_.data() + t * kWidth; }
     T* b(Index t) { return b_.empty() ? nullptr : b_.data() + t * kWidth; }
 
-    /// The rows these tiles hold, in the network's layout.
+    /// Copy the neurons of the tiles to rows in the network's layout.
     void unpack(const Network& network, Mat theta) const {
         for (Index i = 0; i < count_; ++i) {
             double* row = theta.row(i);
@@ -97,10 +97,11 @@ decltype(auto) with_tile_width(Index neurons, Body&& body) {
     return body(std::integral_constant<int, 1>{});
 }
 
-/// Nanoseconds, roughly, for the values and slopes of `neurons` neurons on `rows` samples in R^d on one core.
+/// Cost in nanoseconds, roughly, of the values and slopes of `neurons` neurons on `rows` samples in R^d on
+/// one core.
 inline Index activation_cost(Index rows, Index neurons, Index d) { return rows * neurons * (d + 50) / 50; }
 
-/// Check shapes once, at the door: `rows` must have the network's length for inputs in R^d.
+/// Check shapes: `rows` must have the network's length for inputs in R^d.
 void require_rows(const Network& network, ConstMat rows, Index d, const char* name);
 
 }  // namespace mfcore::inline network

@@ -1,3 +1,4 @@
+// Panels of chi_d and projections of features with kinks onto their polynomials.
 #include "mfcore/reduction/chi_panels.hpp"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ using Packet = simd::Vec<double>;
 constexpr double kNone = 1e-17;    // kinks so small in a panel that what is left is linear
 constexpr double kLongest = 1.25;  // of a piece in theta, s = kink cosh(theta): powers up to s^40 are smooth
 
-// Measured for knots with jumps of 10, see tests/python/test_kinks.py.
+// Number of panels that is enough for dimension d, measured for knots with jumps of 10, see
+// tests/python/reductions/test_kinks.py.
 Index enough(double d) {
     if (d < 4) return 60;
     if (d < 5) return 34;
@@ -25,9 +27,10 @@ Index enough(double d) {
     return d < 8 ? 14 : 10;
 }
 
-// The error of a product of two kinked features is their densities times (h / kink)^{d+2} of panels of length
-// h near it, which the lengths balance. Far out, where little mass is, the density falls by e^-10 at most
-// within a panel: values of projections at a light node lose digits like the square root of that.
+// Edges of the panels. The error of a product of two kinked features is their densities times (h /
+// kink)^{d+2} of panels of length h near it, which the lengths balance. Far out, where little mass is, the
+// density falls by e^-10 at most within a panel: values of projections at a light node lose digits like the
+// square root of that.
 std::vector<double> edges(double d, Index panels) {
     const double end = std::sqrt(d) + 7.7, tail = std::sqrt(d) + 2;
     const auto wanted = [d](double s) {

@@ -1,3 +1,4 @@
+// Features of reduced models and their gradients (eqs. (5.1) to (5.3)), at all nodes of the data.
 #include "mfcore/reduction/reduction.hpp"
 
 #include <algorithm>
@@ -275,7 +276,7 @@ void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Inde
     }
     out.S[at] = value;
     if (!slopes) return;
-    // At R1 = R2 = 0 the one-sided derivative along each axis: the exact average over that axis.
+    // At R1 = R2 = 0 take the one-sided derivative along each axis: the exact average over that axis.
     double unused = 0;
     if (wide == 0 && narrow == 0) {
         smoothers_[i].evaluate(1, &m, &narrow, &unused, nullptr, &by_narrow);

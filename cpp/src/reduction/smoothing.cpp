@@ -1,3 +1,4 @@
+// S_d(m, R) = E sigma(m + R u): closed forms for piecewise-linear sigma, quadrature rules for smooth ones.
 #include "mfcore/reduction/smoothing.hpp"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ Rule smooth_rule(const Activation& sigma, double d, double spread) {
     return angle_rule(d, spacing);
 }
 
-// Walk over the points in chunks that fit the stack: tau_k = (t_k - m) / R, for R = 0 the limit +-inf, or 0
+// Call body for chunks of points that fit the stack: tau_k = (t_k - m) / R, for R = 0 the limit +-inf, or 0
 // where m sits on the knot.
 template <class Body>
 void for_chunks(Index n, Body&& body) {

@@ -1,3 +1,4 @@
+// The law of a component of a random direction: tails, tail moments, tables (eqs. (3.3) to (3.11)).
 #include "mfcore/reduction/sphere.hpp"
 
 #include <algorithm>

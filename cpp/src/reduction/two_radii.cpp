@@ -1,3 +1,4 @@
+// Averages over two independent directions at all nodes at once (eqs. (3.16), (3.17)).
 #include "reduction/two_radii.hpp"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ bool TwoRadii::applies(const Activation& sigma, const std::vector<double>& dims,
                        const double* s1, const double* s2) {
     using Kind = Activation::Kind;
     if (std::min(dims[0], dims[1]) < kLowest) return false;
-    // Their degree may exceed what the weights are exact for.
+    // Polynomials may have a higher degree than the weights are exact for.
     if (sigma.kind == Kind::polynomial || sigma.kind == Kind::hermite) return false;
     const std::size_t grid = distinct(nodes, s1).size() * distinct(nodes, s2).size();
     return grid <= 4 * static_cast<std::size_t>(nodes);
@@ -114,7 +115,7 @@ void TwoRadii::average(double m, const std::array<double, 2>& r, const std::vect
                        Averages& out, bool slopes) const {
     for (const Group& first : sides_[0].groups) {
         for (const Group& second : sides_[1].groups) {
-            // Exact over the direction that spreads more.
+            // The average is exact over the direction that spreads more.
             const double one = r[0] * first.base * std::sqrt(sides_[1].d);
             const double other = r[1] * second.base * std::sqrt(sides_[0].d);
             const std::size_t wide = one >= other ? 0 : 1;
@@ -130,7 +131,7 @@ void TwoRadii::average(double m, const std::array<double, 2>& r, const std::vect
     }
 }
 
-// The nodes with value number `a` of the wide direction and those of a group of the other one.
+// Average at the nodes with value number `a` of the wide direction and those of a group of the other one.
 void TwoRadii::row(double m, std::size_t wide, Index a, const Group& across, const std::array<double, 2>& r,
                    const Smoother& exact, Averages& out, bool slopes) const {
     const std::size_t narrow = 1 - wide;

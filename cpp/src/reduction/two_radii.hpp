@@ -31,12 +31,13 @@ public:
     void average(double m, const std::array<double, 2>& r, const std::vector<Smoother>& smoothers,
                  Averages& out, bool slopes) const;
 
-    /// About how many averages over one direction a point costs.
+    /// Cost of one point: about how many averages over one direction it takes.
     Index cost() const;
 
 private:
     static constexpr Index kMost = 64;  // points y
-    // Points for 2e-13, by the ratio of the spread of y to that of the exact average.
+    // Ratios of the spread of y to that of the exact average, for each of which a number of points y gives
+    // 2e-13.
     static constexpr std::array<double, 6> kRatios = {0.2, 0.4, 0.7, 1.0, 1.2, 1.7};
     static constexpr std::array<Index, 6> kSizes = {16, 24, 32, 40, 48, kMost};
 

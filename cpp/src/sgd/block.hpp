@@ -14,7 +14,7 @@ namespace mfcore::inline sgd {
 
 /// The samples and step sizes of one block, of which the first `steps` steps are to be done.
 template <class T>
-struct Block {
+struct StepBlock {
     MatView<const T> x;  // block_steps * batch rows
     const T* y;
     const double* h;  // one per step
@@ -23,7 +23,7 @@ struct Block {
     Index first;  // number of the first step
 };
 
-/// What the threads of a team share.
+/// Memory that the threads of a team share.
 template <class T>
 struct Shared {
     Shared(int members, Index groups_, Index rows_, Index batch, Index d, bool noisy)
@@ -34,8 +34,8 @@ struct Shared {
           mix(gram.size()),
           q(noisy && rows_ > batch ? rows_ * d : 0) {}
 
-    /// The calling thread looks whether to stop. Then all of them go through what is left of the block, and
-    /// meet, without computing anything: the caller throws the result away.
+    /// Ask, on the calling thread, whether to stop. Then all of them go through what is left of the block,
+    /// and meet, without computing anything: the caller throws the result away.
     void poll(int rank) {
         if (rank == 0) keeper.guard([] { check_stop(); });
     }
@@ -88,7 +88,7 @@ public:
 
     /// Advance this thread's tiles of `state` by block.steps steps. Returns the first step with a prediction
     /// that is not finite, or -1; then nothing is written.
-    Index advance(const Block<T>& block, Tiles& state) {
+    Index advance(const StepBlock<T>& block, Tiles& state) {
         const Index rows = block.steps * params_.batch;
         const bool projected = noise_.active() && shared_.rows > params_.batch;
         decay_.set(block.h, block.block_steps, params_.ridge * params_.rates.w);
@@ -139,8 +139,8 @@ private:
     Index first_tile(Index group) const { return group * tiles_ / shared_.groups; }
     Index step_of(Index sample) const { return sample / params_.batch; }
 
-    /// This thread's share of the inner products, and of their decayed copy.
-    void prepare_gram(const Block<T>& block, Index rows) {
+    /// Compute this thread's share of the inner products of samples (Gram matrix), and of their decayed copy.
+    void prepare_gram(const StepBlock<T>& block, Index rows) {
         if (shared_.rows <= params_.batch) return;  // one step per block: no sample sees another
         const Index share = ((rows + size_ - 1) / size_ + 3) / 4 * 4;
         const Index l0 = std::min(rows, rank_ * share), l1 = std::min(rows, l0 + share);
@@ -151,8 +151,8 @@ private:
                     shared_.gram[k * shared_.rows + l] * static_cast<T>(decay_(step_of(k) + 1, step_of(l)));
     }
 
-    /// Pre-activations of a group of samples from all earlier groups, a matrix product that keeps them in
-    /// registers.
+    /// Add to the pre-activations of a group of samples what all earlier groups contribute (eq. (6.2)), a
+    /// matrix product that keeps them in registers.
     void mix_earlier(Index first, Index last) {
         if (shared_.rows <= params_.batch || (first == 0 && decay_.none())) return;  // none, and no decay
         for_tiles([&](Index tile) {
@@ -175,7 +175,7 @@ private:
         });
     }
 
-    /// z_l += what the earlier steps of its own group, the noise and the bias add, in one pass.
+    /// Add to z_l what the earlier steps of its own group, the noise and the bias contribute, in one pass.
     void finish_z(Index l, Index group_first, Index step_first, bool projected) {
         constexpr Index lanes = simd::kLanes<T>;
         T* const z = z_.data() + l * stride_;
@@ -198,8 +198,8 @@ private:
         }
     }
 
-    /// Step s of the block; false if a prediction is not finite.
-    bool step(const Block<T>& block, Index s, bool projected) {
+    /// Do step s of the block (eqs. (6.3), (6.4)); false if a prediction is not finite.
+    bool step(const StepBlock<T>& block, Index s, bool projected) {
         constexpr Index lanes = simd::kLanes<T>,
                         kGroup = 8;  // a group of samples is one pass of the micro-kernel
         const Index batch = params_.batch, group_steps = std::max<Index>(1, kGroup / batch);
@@ -243,7 +243,8 @@ private:
             if (trains_a) simd::store(a_.data() + v, keep_a * a + h_a * sum_a);
             if (trains_b) simd::store(b_.data() + v, keep_b * simd::load(b_.data() + v) + h_b * sum_b);
         }
-        // sigma(0) != 0 would make output weights of the neurons that only fill the last tile.
+        // Keep the neurons that only fill the last tile at a = 0: sigma(0) != 0 would make output weights of
+        // them.
         const Index owned = std::max<Index>(0, std::min(stride_, count_ - tile0_ * kWidth));
         if (trains_a) std::fill(a_.begin() + owned, a_.end(), T(0));
         if (projected) {

@@ -9,12 +9,11 @@ namespace mfcore::inline sgd {
 
 inline constexpr Index kDirectDimension = 64;  // measured: 1.1 times the speed of blocks there, 2 at 10
 
-/// Steps of one sample each, theta <- theta + h rate (e grad sigma* - lambda theta) with e = y - f(x): eq.
-/// (6.1).
-/// Returns how many were done: fewer than given if a prediction is not finite.
+/// Do steps of one sample each, theta <- theta + h rate (e grad sigma* - lambda theta) with e = y - f(x): eq.
+/// (6.1). Returns how many were done: fewer than given if a prediction is not finite.
 template <class T, int R, class Kernel>
 Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams& params,
-                   NeuronTiles<T, R>& tile, const Block<T>& block) {
+                   NeuronTiles<T, R>& tile, const StepBlock<T>& block) {
     using Vec = simd::Vec<T>;
     constexpr Index lanes = simd::kLanes<T>, width = NeuronTiles<T, R>::kWidth;
     const Index d = tile.dimension();

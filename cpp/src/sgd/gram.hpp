@@ -8,7 +8,7 @@
 
 namespace mfcore::inline sgd {
 
-/// The same for samples shorter than a vector: the columns l lie in the lanes instead.
+/// Inner products of samples shorter than a vector: the columns l lie in the lanes instead.
 template <class T>
 void gram_of_short(MatView<const T> x, Index first, Index last, T* at, Index stride) {
     constexpr Index kMost = 64;  // columns at a time

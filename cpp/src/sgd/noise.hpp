@@ -96,7 +96,8 @@ public:
     T factor(Index row, Index column) const { return factor_[row * rows_ + column]; }
     const T* projected(Index q) const { return e_.data() + q * stride_; }
 
-    /// After step `step`: the projections seen so far decay and receive this step's.
+    /// Record the noise of step `step`: the projections seen so far decay and receive this step's (eq.
+    /// (6.5)).
     void advance(Index step, T decay, double h) {
         const T amp = static_cast<T>(amplitude(h, params_.rates.w));
         for (Index q = 0; q < rows_; ++q) {
@@ -106,8 +107,8 @@ public:
         }
     }
 
-    /// Noise of the scalars of this thread's neurons: x[i] += amplitude * normal; `which` is 0 for a, 1 for
-    /// b.
+    /// Add the noise of the scalars of this thread's neurons: x[i] += amplitude * normal; `which` is 0 for a,
+    /// 1 for b.
     void add_scalars(Index step, Index which, double amp, T* x) {
         normals(random::Purpose::langevin_scalars, step, which * count_ + first_, owned_);
         for (Index i = 0; i < owned_; ++i) x[i] += static_cast<T>(amp) * draws_[i];
@@ -126,19 +127,19 @@ public:
         };
         whole_ = std::sqrt(variance(0, block_steps));
         bridges_.clear();
-        for (Index low = 0, high = block_steps, node = 1; high != steps;) {
+        for (Index low = 0, high = block_steps, heap = 1; high != steps;) {
             const Index mid = (low + high) / 2;
             const bool left = steps <= mid;
             const double before = variance(low, mid), after = variance(mid, high), keep = decay(mid, high);
             const double all = keep * keep * before + after, gain = before * keep / all;
             bridges_.push_back(
-                {node, decay(low, mid) * after / all, gain, std::sqrt(before * after / all), left});
+                {heap, decay(low, mid) * after / all, gain, std::sqrt(before * after / all), left});
             (left ? high : low) = mid;
-            node = 2 * node + (left ? 0 : 1);
+            heap = 2 * heap + (left ? 0 : 1);
         }
     }
 
-    /// After the planned steps, add all their noise to tile t of w.
+    /// Add all noise of the planned steps to tile t of w (eq. (6.6)).
     void finish(Index first_step, const T* q, Index t, T* w) {
         complement(first_step, t);
         tiles::forward<T, R>({q, rows_, d_}, tile_.data(), nullptr, seen_.data(), kWidth);
@@ -150,7 +151,8 @@ public:
         for (Index i = 0; i < d_ * kWidth; ++i) w[i] += tile_[i];
     }
 
-    /// Blocks of one step: g itself, at the address that all rungs share, number i D + j of (langevin, step).
+    /// In blocks of one step add g itself, at the address that all rungs share, number i D + j of (langevin,
+    /// step).
     void add_direct(Index step, double h, Tiles& state) {
         const Index row = network_.row(d_), w_at = network_.w_at();
         normals(random::Purpose::langevin, step, first_ * row, owned_ * row);
@@ -172,10 +174,10 @@ private:
                             static_cast<std::uint64_t>(item), count, draws_.data());
     }
 
-    /// From the sums S at both ends of an interval of steps to the one at its midpoint:
-    /// S_mid = from_low S_low + from_high S_high + scale xi (eq. (6.7)).
+    /// A bridge from the sums S at both ends of an interval of steps to the one at its midpoint: S_mid =
+    /// from_low S_low + from_high S_high + scale xi (eq. (6.7)).
     struct Bridge {
-        Index node;  // number of the midpoint, as in a heap
+        Index heap;  // number of the midpoint, those of the halves being 2 heap and 2 heap + 1
         double from_low, from_high, scale;
         bool left;  // whether the search goes on to the left of it
     };
@@ -186,8 +188,8 @@ private:
         std::fill(tile_.begin(), tile_.end(), T(0));
         for (Index i = 0; i < kWidth && t * kWidth + i < count_; ++i) {
             const Index neuron = t * kWidth + i;
-            const auto draw = [&](Index node, double scale, std::vector<double>& to) {
-                normals(random::Purpose::langevin_rest, first_step, (node * count_ + neuron) * d_, d_);
+            const auto draw = [&](Index heap, double scale, std::vector<double>& to) {
+                normals(random::Purpose::langevin_rest, first_step, (heap * count_ + neuron) * d_, d_);
                 for (Index j = 0; j < d_; ++j) to[j] += scale * draws_[j];
             };
             std::fill(low_.begin(), low_.end(), 0.0);
@@ -196,7 +198,7 @@ private:
             for (const Bridge& bridge : bridges_) {
                 for (Index j = 0; j < d_; ++j)
                     middle_[j] = bridge.from_low * low_[j] + bridge.from_high * high_[j];
-                draw(bridge.node, bridge.scale, middle_);
+                draw(bridge.heap, bridge.scale, middle_);
                 std::swap(bridge.left ? high_ : low_, middle_);
             }
             for (Index j = 0; j < d_; ++j) tile_[j * kWidth + i] = static_cast<T>(high_[j]);

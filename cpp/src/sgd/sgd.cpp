@@ -1,3 +1,4 @@
+// Runs of one-pass SGD: blocks, teams of threads, stops inside blocks, divergence.
 #include "mfcore/sgd/sgd.hpp"
 
 #include <algorithm>
@@ -22,8 +23,8 @@ bool is_direct(const Network& network, const SgdParams& params, Index d, Index t
            params.temperature == 0 && !network.sphere;
 }
 
-/// Steps per block. More samples amortise the loads and stores of W, but each costs O(N) for every earlier
-/// one; in few dimensions there is little to amortise.
+/// Choose the number of steps per block. More samples amortise the loads and stores of W, but each costs O(N)
+/// for every earlier one; in few dimensions there is little to amortise.
 Index choose_steps(const Network& network, const SgdParams& params, Index d) {
     if (network.sphere) return 1;  // the projection needs every |w|
     Index samples = params.block > 0 ? params.block : d > 32 ? 32 : d > 4 ? 8 : 4;
@@ -90,7 +91,7 @@ private:
 
     Index rows_of(Index blocks) const { return blocks * steps_ * params_.batch; }
 
-    /// Hold the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again.
+    /// Draw the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again.
     void draw(Index blocks, int threads) {
         h_.resize(blocks * steps_);
         params_.steps(anchor_, blocks * steps_, h_.data());
@@ -112,12 +113,13 @@ private:
         held_ = blocks;
     }
 
-    /// Predictions are summed by groups of tiles, whatever the team. Few of them: what a thread hands over at
-    /// every step should fit in a cache line. Wide networks have time for more, and use for more threads.
+    /// The number of groups of tiles by which predictions are summed, whatever the team. Few of them: what a
+    /// thread hands over at every step should fit in a cache line. Wide networks have time for more, and use
+    /// for more threads.
     Index groups() const { return std::min<Index>(state_.tiles(), state_.tiles() > 128 ? 32 : 8); }
 
-    /// A step is about 4 d operations and an activation per neuron and sample; a share below a microsecond is
-    /// not worth the meetings at every step.
+    /// The number of threads for the steps. A step is about 4 d operations and an activation per neuron and
+    /// sample; a share below a microsecond is not worth the meetings at every step.
     int team_size(int threads) const {
         const Index nanoseconds = params_.batch * state_.count() * (d_ + 40) / 25;
         const Index most = std::min<Index>(resolve_threads(threads), groups());
@@ -151,7 +153,7 @@ private:
         inside_.reset();
     }
 
-    /// A step inside a block is reached from the block's start, on a copy.
+    /// Advance to a step inside a block, from the block's start, on a copy.
     void advance_inside(Index target, int threads) {
         if (target > anchor_) {
             draw(1, threads);
@@ -182,12 +184,12 @@ private:
                 // Seen by all of them after this block, in which they meet.
                 if (rank == 0 && (shared.idle() || (size > 1 && gives_up(begin, b))))
                     last.store(b, std::memory_order_relaxed);
-                const sgd::Block<T> block{{x_.data() + rows_of(b) * d_, rows_of(1), d_},
-                                          y_.data() + rows_of(b),
-                                          h_.data() + b * steps_,
-                                          steps_,
-                                          b + 1 < blocks ? steps_ : steps,
-                                          anchor_ + b * steps_};
+                const sgd::StepBlock<T> block{{x_.data() + rows_of(b) * d_, rows_of(1), d_},
+                                              y_.data() + rows_of(b),
+                                              h_.data() + b * steps_,
+                                              steps_,
+                                              b + 1 < blocks ? steps_ : steps,
+                                              anchor_ + b * steps_};
                 const Index at = worker->advance(block, state);
                 if (rank == 0) (at >= 0 ? bad : done) = at >= 0 ? at : b + 1;
                 if (at >= 0 || b >= last.load(std::memory_order_relaxed)) break;
@@ -205,7 +207,7 @@ private:
     }
 
     Index advance_directly(Tiles& state, Index steps) {
-        const sgd::Block<T> all{{x_.data(), steps, d_}, y_.data(), h_.data(), steps, steps, anchor_};
+        const sgd::StepBlock<T> all{{x_.data(), steps, d_}, y_.data(), h_.data(), steps, steps, anchor_};
         const Index done = activations::with_kernel<T>(network_.activation, [&](const auto& kernel) {
             return sgd::direct_steps<T, R>(kernel, network_, params_, state, all);
         });

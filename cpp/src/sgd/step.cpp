@@ -1,3 +1,4 @@
+// Steps of SGD on neurons that the caller owns (eq. (6.1)).
 #include "mfcore/sgd/step.hpp"
 
 #include <algorithm>
@@ -17,10 +18,11 @@ constexpr Index kNeurons = 64;      // neurons per block of a parallel loop and 
 constexpr Index kFewRows = 32;      // samples whose activations of all neurons are kept
 constexpr Index kBlockedRows = 96;  // samples that are worth packing the neurons for
 
-/// A finite number plus one of this size is finite: it is less than half of the last place of the largest.
+/// A size that cannot make a finite number infinite when added: it is less than half of the last place of the
+/// largest.
 constexpr double kHarmless = 1e290;
 
-/// NaN and infinity go into the sum.
+/// Sum of |x_i|; it is not finite if some x_i is not.
 double sum_of_sizes(const double* x, Index n) {
     constexpr Index lanes = simd::kLanes<double>;
     simd::Vec<double> sum{};
@@ -43,7 +45,7 @@ bool all_finite(Mat theta) {
 
 double fastest(const Rates& rates) { return std::max({rates.a, rates.b, rates.w}); }
 
-/// Do weight decay and noise alone keep finite numbers finite?
+/// Whether weight decay and noise alone keep finite numbers finite.
 bool harmless(double h, const StepParams& params) {
     const double rate = fastest(params.rates);
     return h * rate * params.ridge <= 2 && params.ridge <= 1e100 &&
@@ -97,8 +99,8 @@ public:
         return finite;
     }
 
-    /// After predict(): can no update of size h be large enough to leave the finite numbers? Sums stand for
-    /// the largest of their terms, so that this costs two additions beside each activation.
+    /// Whether no update of size h, after predict(), can leave the finite numbers. Sums stand for the largest
+    /// of their terms, so that this costs two additions beside each activation.
     bool bounded(double h) const {
         double values = 0, slopes = 0, a = 0, inputs = 1;
         for (Index block = 0; block < blocks_; ++block) {
@@ -183,7 +185,7 @@ private:
     std::vector<double> sizes_;  // of values, slopes and a, by blocks
 };
 
-/// Many samples: the kernel of population gradients, then one move.
+/// A step with many samples: the kernel of population gradients, then one move.
 class LongStep {
 public:
     LongStep(const Network& network, Mat theta, ConstMat x, const StepParams& params)
@@ -229,7 +231,8 @@ private:
     std::vector<double> gradient_;
 };
 
-/// The same numbers as in every other rung: entry j of neuron i has number i D + j of its step.
+/// Add the noise of a step, with the same numbers as in every other rung: entry j of neuron i has number i D
+/// + j of its step.
 void add_noise(const Network& network, Mat theta, double h, Index step, const StepParams& params) {
     const auto amplitude = [&](double rate) { return std::sqrt(2 * h * params.temperature * rate); };
     const double a = network.output == Output::trained ? amplitude(params.rates.a) : 0;
@@ -250,7 +253,7 @@ void add_noise(const Network& network, Mat theta, double h, Index step, const St
                });
 }
 
-/// w/|w|; a neuron with w = 0 has no direction, and stays.
+/// Project w to the unit sphere, w/|w|; a neuron with w = 0 has no direction, and stays.
 void normalise(const Network& network, Mat theta) {
     const Index at = network.w_at(), d = theta.cols - at;
     for (Index i = 0; i < theta.rows; ++i) {
@@ -267,8 +270,8 @@ void normalise(const Network& network, Mat theta) {
     }
 }
 
-/// The step of one of the two classes above, with what surrounds it. A step that could leave the finite
-/// numbers is looked at afterwards, and taken back.
+/// Do a step by one of the two classes above, checking it: a step that could leave the finite numbers is
+/// looked at afterwards, and taken back.
 template <class Kind>
 bool do_step(Kind now, const Network& network, Mat theta, const double* y, double h, Index step,
              const StepParams& params) {

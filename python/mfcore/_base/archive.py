@@ -1,4 +1,4 @@
-"""Archives: arrays and a description in one .npz file, without pickles, checked before they are read.
+"""Write and read .npz archives (arrays and one JSON description) without pickles, sizes checked first.
 
 Members are stored as they are, never compressed, so that what an archive claims to hold can be compared
 with the size of the file. The description is JSON. Its header says that mfcore wrote the file, in which
@@ -32,7 +32,7 @@ _KINDS = {
     "plan": ("checkpoint", "solve(checkpoint=…)", "mf.resume"),
     "ladder": ("ladder", "Ladder.save", "Ladder.load"),
     "runs": ("record of an experiment", "mfcore reproduce", "numpy.load"),
-}
+}  # Entry of the description by which a file is recognised: what the file is, what writes it, what reads it.
 
 
 def write_archive(
@@ -54,7 +54,7 @@ def write_archive(
 def read_archive(
     path: str | os.PathLike[str], kind: str, name: str = "path"
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read what `write_archive` wrote, if its description has the entry `kind`."""
+    """Read an archive that `write_archive` wrote; refuse one whose description lacks the entry `kind`."""
     with _opened(path, name) as stream:
         with reading(path, name):
             archive, members = _members(stream)
@@ -69,7 +69,7 @@ def read_archive(
 
 
 def read_info(path: str | os.PathLike[str], kind: str, name: str = "path") -> dict[str, Any]:
-    """The description alone."""
+    """Read the JSON description of an archive and none of its arrays."""
     with _opened(path, name) as stream:
         with reading(path, name):
             info = _info(*_members(stream))
@@ -79,7 +79,7 @@ def read_info(path: str | os.PathLike[str], kind: str, name: str = "path") -> di
 
 @contextmanager
 def reading(path: str | os.PathLike[str], name: str) -> Iterator[None]:
-    """Let whatever is wrong in a file be a `ValueError` that names the file and says what."""
+    """Turn any failure to read a file into a `ValueError` that names the file and what is wrong with it."""
     try:
         yield
     except MemoryError:
@@ -110,7 +110,7 @@ def _opened(path: Any, name: str) -> Iterator[BinaryIO]:
 
 
 def _members(stream: BinaryIO) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]:
-    """The members of an archive by the names of their arrays, none of them larger than the file allows."""
+    """The arrays of an open archive by name; refuse a member larger than the size of the file allows."""
     size = os.fstat(stream.fileno()).st_size
     archive = zipfile.ZipFile(stream)
     entries = archive.infolist()
@@ -127,7 +127,7 @@ def _members(stream: BinaryIO) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipIn
 
 
 def _info(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> dict[str, Any]:
-    """The description, taken from the members, after a look at its header."""
+    """Decode the JSON description from its member of the archive, after a check of that member's header."""
     info = json.loads(str(_array(archive.read(members.pop("info")), "info")))
     header = info["header"] if isinstance(info, dict) and "header" in info else {}
     if not isinstance(header, dict) or header.get("magic") != "mfcore":
@@ -147,7 +147,7 @@ def _check_kind(path: Any, kind: str, name: str, info: Mapping[str, Any]) -> Non
 
 
 def _array(data: bytes, name: str) -> np.ndarray:
-    """The array in the bytes of an .npy file, of numbers or of text."""
+    """Decode the bytes of an .npy file into an array of numbers or of text."""
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError(f"the array {name!r} is in another format than mfcore writes")

@@ -1,4 +1,4 @@
-"""A progress bar."""
+"""The progress bar of `mf.solve` (by tqdm) over the clock t."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Bar:
-    """A progress bar over the clock, if asked for."""
+    """Progress bar over 0 ≤ t ≤ horizon, shown only if the caller asked for it."""
 
     def __init__(self, wanted: bool, horizon: float) -> None:
         self.seconds = math.inf
@@ -22,13 +22,13 @@ class Bar:
             self._bar, self.seconds = tqdm(total=horizon, unit="t", unit_scale=True), 0.2
 
     def prepare(self, what: str) -> None:
-        """Say what the run waits for."""
+        """Show which preparation the run waits for."""
         if self._bar is not None:
             self._bar.set_description(f"preparing {what}")
 
     @contextmanager
     def until_the_run(self) -> Iterator[None]:
-        """Whose preparation may fail: then there is no run that closes the bar."""
+        """Close the bar if what runs within this context fails, because then no run will close it."""
         try:
             yield
         except BaseException:

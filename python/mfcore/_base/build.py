@@ -1,4 +1,4 @@
-"""What is in this installation: headers, the CMake package, instruction-set levels."""
+"""Answer what this installation contains: C++ headers, the CMake package, instruction-set levels."""
 
 from __future__ import annotations
 

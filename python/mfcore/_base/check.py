@@ -17,7 +17,7 @@ from . import free_memory
 Float = np.float64
 FloatArray = npt.NDArray[np.float64]
 
-_SMALL_BYTES = 1 << 26  # requests below it are not worth a look at what is free
+_SMALL_BYTES = 1 << 26  # requests for fewer bytes are granted without asking how much memory is free
 MOST_THREADS = 4096  # more than any machine has; OpenMP ends the process if it cannot start them
 
 
@@ -81,14 +81,14 @@ def integer(value: Any, name: str, *, at_least: int | None = None, at_most: int 
 
 
 def count(value: Any, name: str) -> int:
-    """How many of something there are: an int >= 1 that the core can hold."""
+    """Check a count (of neurons, samples, …): an int >= 1 that fits into the 64-bit integers of the core."""
     return integer(value, name, at_least=1, at_most=2**63 - 1)
 
 
 def times(
     value: Any, name: str, horizon: float, *, increasing: bool = True, empty: bool = False
 ) -> FloatArray:
-    """`value` as an array of times between 0 and the horizon."""
+    """Check an array of times, each between 0 and the horizon."""
     if not isinstance(value, str) and np.ndim(_as_numpy(value, name)) == 0:
         kind = ValueError if _is_real(value) else TypeError
         raise kind(f"{name} must be a list of times, or an integer how many, got {shown(value)}")
@@ -115,7 +115,7 @@ def squares(values: FloatArray, name: str) -> None:
 
 
 def memory(need: float, name: str, value: Any) -> None:
-    """Refuse `value` if what it asks for, at least `need` bytes, is more than the memory that is free.
+    """Refuse `value` if it needs more memory (`need` bytes or more) than is free.
 
     A request that cannot be met is so an error at once, which names the argument, and not a machine that
     swaps, or a process that the system ends.
@@ -131,7 +131,7 @@ def memory(need: float, name: str, value: Any) -> None:
 
 
 def threads(value: Any) -> int:
-    """The argument `threads` as the core wants it: 0 for None."""
+    """Convert the argument `threads` for the core: 0 for None, else the number itself, checked."""
     return 0 if value is None else integer(value, "threads", at_least=1, at_most=MOST_THREADS)
 
 
@@ -216,7 +216,7 @@ def output(out: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
 
 
 def _is_real(value: Any) -> bool:
-    """Whether `value` is one real number: not a truth value, a string, a masked entry or a longer array."""
+    """Whether `value` is one real number, and not a truth value, string, masked entry or array of several."""
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and value.dtype.kind in "fiu" and not isinstance(value, np.ma.MaskedArray)
     return isinstance(value, numbers.Real | np.integer | np.floating) and not isinstance(value, bool)
@@ -246,7 +246,7 @@ def _as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _objects(value: Any, raw: npt.NDArray[Any]) -> str:
-    """In words, what NumPy could only store as objects."""
+    """Describe in words why NumPy could store a value as Python objects only."""
     if raw.size == 0:
         return "none at all"
     odd = value if raw.ndim == 0 else next((item for item in raw.flat if not _is_real(item)), raw.flat[0])

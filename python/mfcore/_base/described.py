@@ -1,4 +1,4 @@
-"""What runs are compared by: every field of their arguments, under dotted names."""
+"""Flatten arguments to {dotted name: plain value}, by which two runs are compared field by field."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from .registry import to_config
 
 Described = dict[str, Any]
 
-_OPAQUE = "a Python object"  # functions and the like, which no file can hold and nothing can compare
-_LONG = 16  # numbers; longer arrays are compared by a hash
-_SHOWN = 8  # differences in a message
+# description of a function or other object that no file can hold: all of them compare equal
+_OPAQUE = "a Python object"
+_LONG = 16  # arrays with more numbers than this are described by a hash
+_SHOWN = 8  # a message lists at most so many differences
 
 
 def described(value: Any, where: str) -> Described:
-    """`value` as plain numbers, strings and hashes of arrays: one entry per field, at any depth.
+    """Flatten `value` to plain numbers, strings and hashes of arrays: one entry per field, at any depth.
 
     Examples:
         >>> import mfcore as mf
@@ -50,7 +51,7 @@ def described(value: Any, where: str) -> Described:
 
 
 def differences(stored: Described, given: Described) -> str:
-    """In which entries two descriptions differ, as a list in words; nothing where they agree."""
+    """List in words the entries in which two descriptions differ; empty if they agree."""
     found = [
         f"{name}: {_shown(stored, name)} there, {_shown(given, name)} given"
         for name in [*given, *(name for name in stored if name not in given)]
@@ -78,7 +79,7 @@ def _of_list(value: Any, where: str) -> Described:
 
 
 def _same(stored: Described, given: Described, name: str) -> bool:
-    """Equal, or NaN both."""
+    """Whether two entries are equal, NaN counting as equal to NaN."""
     if (name in stored) != (name in given):
         return False
     one, other = stored[name], given[name]

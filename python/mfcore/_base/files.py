@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and never in the place of a device, a pipe or a link.
+"""Write files that appear whole or not at all, and never replace a device, a pipe or a link.
 
 A file is written under a name of its own beside its place, reaches the disk, and then takes the place in one
 step. Whoever writes holds a lock on that partial file. The lock ends with the process, so that the next write
@@ -24,7 +24,7 @@ _PREFIX, _SUFFIX = ".mfcore-", ".partial"
 
 
 def check_name(path: Any, name: str) -> None:
-    """Refuse what no file can be called; `name` is the argument's."""
+    """Raise unless `path` can be the name of a file; `name` is the argument that messages mention."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"{name} must be a file name, got {check.shown(path)}")
     if "\0" in os.fspath(path):
@@ -32,7 +32,9 @@ def check_name(path: Any, name: str) -> None:
 
 
 def target(path: Any, name: str = "path") -> Path:
-    """The file that writing to `path` makes or replaces, where links lead; `name` is the argument's."""
+    """Follow links from `path` to the file that a write would make or replace; `name`: the name of the
+    argument.
+    """
     check_name(path, name)
     try:
         file = Path(os.path.realpath(path))
@@ -47,7 +49,7 @@ def target(path: Any, name: str = "path") -> Path:
 
 
 def writable(path: Any, name: str) -> Path:
-    """`target`, after a try that files can be made beside it: before the work, not after it."""
+    """Return `target(path)` after trying to make a file beside it, so that failures come before the work."""
     file = target(path, name)
     try:
         with tempfile.TemporaryFile(dir=file.parent):
@@ -84,7 +86,7 @@ def replace(
 
 @contextmanager
 def named(path: Any) -> Iterator[None]:
-    """Let failures to write name `path`: those of full disks name nothing, others a partial file."""
+    """Re-raise failures to write with `path` in their message (those of full disks name no file)."""
     try:
         yield
     except OSError as error:
@@ -92,7 +94,7 @@ def named(path: Any) -> Iterator[None]:
 
 
 def rescue(write: Callable[[Path], object], path: Path) -> tuple[Path | None, str]:
-    """Let `write` make `path`, or else a new file of that name in the system's folder for temporary files.
+    """Let `write` make `path`; if that fails, a new file of the same name in the system's temporary folder.
 
     Returns:
         The file made, or None; and a sentence on what failed, or nothing.
@@ -112,7 +114,7 @@ def rescue(write: Callable[[Path], object], path: Path) -> tuple[Path | None, st
 
 @contextmanager
 def _partial(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """A new file in `folder`, locked, and gone at the end unless it has been moved."""
+    """A context with a new locked file in `folder`, removed at the end unless it was moved away."""
     _sweep(folder)
     path, descriptor = _claimed(folder)
     try:
@@ -124,7 +126,7 @@ def _partial(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 def _claimed(folder: Path) -> tuple[Path, int]:
-    """A file that was not there before, which `_sweep` of no other process takes for a leftover."""
+    """Create a new file and lock it, so that `_sweep` of another process does not remove it."""
     while True:
         path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
@@ -139,7 +141,7 @@ def _claimed(folder: Path) -> tuple[Path, int]:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove partial files whose writers are dead: those that can be locked."""
+    """Remove partial files whose writers have died, which are those that can be locked."""
     with suppress(OSError), os.scandir(folder) as entries:
         names = [entry.name for entry in entries]
         for path in (folder / name for name in names if name.startswith(_PREFIX) and name.endswith(_SUFFIX)):
@@ -153,7 +155,9 @@ def _sweep(folder: Path) -> None:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Lock a file until it is closed. False: somebody else has; None: this file system has no locks."""
+    """Lock a file until it is closed: True if locked, False if somebody else holds it, None where locks are
+    unknown.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -164,7 +168,7 @@ def _lock(descriptor: int) -> bool | None:
 
 
 def _into_vacancy(partial: Path, file: Path) -> None:
-    """Move a file to where none is; fail if one has come there meanwhile."""
+    """Move a file to a path where no file is; fail if one has appeared there meanwhile."""
     try:
         os.link(partial, file)
     except FileExistsError:
@@ -176,7 +180,7 @@ def _into_vacancy(partial: Path, file: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Let names in `folder` reach the disk, where folders can be opened and synchronised."""
+    """Write the entries of `folder` to disk, on systems where a folder can be synchronised."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""How much memory is free: of the machine, in a container, under the limits of a batch system."""
+"""How much memory this process may still take, under the limits of machine, container and batch system."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 import os
 import resource
 
-# Version 2 of control groups, then version 1: folder, limit, what is used, and what of it can be given back.
+# Files of Linux control groups (version 2, then version 1): folder, limit, usage, and the part of the usage
+# that can be reclaimed.
 _CONTROL_GROUPS = (
     ("/sys/fs/cgroup", "memory.max", "memory.current", b"inactive_file"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", b"total_inactive_file"),
@@ -14,12 +15,12 @@ _CONTROL_GROUPS = (
 
 
 def free() -> float:
-    """Bytes that this process may still take: the least of what machine, container and limits leave."""
+    """Bytes that this process may still take: the least that machine, container and process limits leave."""
     return min(_machine_free(), _container_free(), _process_limit())
 
 
 def shown(size: float) -> str:
-    """A size in words, of three digits."""
+    """Write a number of bytes with three digits and a unit."""
     for unit in ("bytes", "kB", "MB", "GB", "TB", "PB"):
         if size < 1000:
             return f"{size:.3g} {unit}"
@@ -42,7 +43,7 @@ def _machine_free() -> float:
 
 
 def _container_free() -> float:
-    """What the control group of a container leaves: its limit less what is used and cannot be given back."""
+    """Memory that the control group of a container leaves: limit − (usage − reclaimable)."""
     for folder, limit, used, cache in _CONTROL_GROUPS:
         try:
             with open(f"{folder}/{limit}", "rb") as file:
@@ -60,7 +61,7 @@ def _container_free() -> float:
 
 
 def _process_limit() -> float:
-    """The limit on the address space of this process, such as batch systems set, less what it has."""
+    """Address space left to this process (RLIMIT_AS, which batch systems set), less what it uses."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return math.inf

@@ -1,4 +1,4 @@
-"""How long a run may take, from its preparation on, and what is being prepared."""
+"""Time limits of runs, preparation included, and the name of what is being prepared."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from types import TracebackType
 
 from .. import _core
 
-# What the core computes in one go, and all that comes before the first step, may take this much longer than a
-# time limit says: a step that is done soon need not be thrown away.
+# Seconds by which a call of the core may exceed the limit, so that a first step that is nearly done is not
+# thrown away.
 _GRACE = 0.5
 
 _thread = threading.local()
 
 
 class Limit:
-    """Seconds from now on; as a context, within which what the core computes ends a little after them."""
+    """A deadline so many seconds from now; as a context it also ends calls of the core soon after it."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -28,12 +28,12 @@ class Limit:
 
     @property
     def left(self) -> float:
-        """Seconds, of which there may be less than none."""
+        """Seconds until the deadline; negative once it has passed."""
         return self._end - time.monotonic()
 
     @property
     def expired(self) -> bool:
-        """Whether it has ended a call of the core."""
+        """Whether this deadline has ended a call of the core."""
         return self._deadline.expired
 
     def __enter__(self) -> Limit:
@@ -47,7 +47,9 @@ class Limit:
 
     @contextmanager
     def for_preparation(self, show: Callable[[str], None]) -> Iterator[None]:
-        """Within it `show` is told what is being prepared, and too late is a TimeoutError."""
+        """A context for preparations: `show` is told what is prepared, and passing the deadline is a
+        TimeoutError.
+        """
         _thread.show = show
         try:
             with self, preparing("the start of the run"):
@@ -63,7 +65,7 @@ class Limit:
 
 @contextmanager
 def preparing(what: str) -> Iterator[None]:
-    """Say what takes long, for a progress bar and for the message if there is no time for it."""
+    """Name a long preparation, for the progress bar and for the message if its time runs out."""
     show = getattr(_thread, "show", None)
     if show is not None:
         show(what)
@@ -77,7 +79,7 @@ def preparing(what: str) -> Iterator[None]:
 
 @contextmanager
 def unlimited() -> Iterator[None]:
-    """For what has to be put in order although the time is over."""
+    """A context in which calls of the core ignore the deadline, for cleaning up after it has passed."""
     deadline = _core.Deadline(math.inf)
     deadline.open()
     try:

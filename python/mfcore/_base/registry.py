@@ -1,4 +1,4 @@
-"""Objects to plain tables and back: the one grammar of configuration files.
+"""Convert objects to plain tables and back: the one grammar of configuration files.
 
 A table with the entry ``kind`` is an object; every other table is a mapping. Places are dotted paths such as
 ``model.init.std``, so that a message can point at the entry it speaks of.
@@ -21,7 +21,7 @@ Table = dict[str, Any]
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
 
-MOST_LEVELS = 100  # of tables and lists within each other; a value beyond is damaged, or contains itself
+MOST_DEPTH = 100  # tables and lists may be nested so deep; a deeper value is damaged or contains itself
 
 _CLASSES: dict[str, Any] = {}
 _MODULES: list[ModuleType] = []
@@ -79,7 +79,9 @@ def to_config(value: Any, where: str = "", *, inside_object: bool = False) -> An
 
 
 def table_of(value: Any, where: str = "") -> Table:
-    """The dataclass `value` as ``{"kind": its class, **fields}``; a None that is the default is left out."""
+    """Convert a dataclass to ``{"kind": its class, **fields}``; fields that are None by default and None are
+    left out.
+    """
     table: Table = {"kind": type(value).__name__}
     for field in dataclasses.fields(value):
         entry = getattr(value, field.name)
@@ -132,8 +134,8 @@ def _placed(build: Callable[[], T], where: str) -> T:
 
 
 def _check_depth(where: str) -> None:
-    if where.count(".") + where.count("[") > MOST_LEVELS:
-        raise ValueError(f"{where[:60]}…: nested more than {MOST_LEVELS} levels deep")
+    if where.count(".") + where.count("[") > MOST_DEPTH:
+        raise ValueError(f"{where[:60]}…: nested more than {MOST_DEPTH} levels deep")
 
 
 def _check_key(key: Any, where: str, inside_object: bool) -> None:

@@ -1,4 +1,4 @@
-"""From what users call `rng` (SPEC 7) to the 64-bit seeds the core is addressed by."""
+"""Convert the argument `rng` of users to the 64-bit seeds that address the random numbers of the core."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .. import _core
 
 
 class Seed(int):
-    """A 64-bit seed that is used as it is, where an int would be scrambled first."""
+    """A 64-bit seed that is used as it is; a plain int given as `rng` would be scrambled first."""
 
 
 RNG = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
 
 def number_of(rng: RNG = None) -> int:
-    """The integer that stands for `rng`: as `rng` it gives the same numbers again, so records keep it.
+    """The integer that stands for `rng` in records: used as `rng` again it gives the same numbers.
 
     Args:
         rng: None for a fresh integer; an int >= 0, which stands for itself; a `numpy.random.SeedSequence`,
@@ -58,7 +58,7 @@ def number_of(rng: RNG = None) -> int:
 
 
 def seed_of(rng: RNG = None) -> int:
-    """A 64-bit seed for `rng`, 0 <= seed < 2**64: its `number_of`, scrambled.
+    """The 64-bit seed for `rng`, 0 <= seed < 2**64: `number_of(rng)`, scrambled.
 
     Neighbouring ints give unrelated seeds.
 

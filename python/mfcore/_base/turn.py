@@ -1,4 +1,4 @@
-"""One thread at a time, for objects that update the caller's arrays in place."""
+"""A lock for objects that update the caller's arrays in place: one thread at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 
 class Turn:
-    """A lock for the steps of one object: threads wait for each other, so that no step is lost.
+    """A lock around the steps of one object, so that no step of two threads is lost.
 
     A step inside a step, such as from a signal handler, is refused: it would write into what the outer one
     is working on. Copies have a lock of their own.

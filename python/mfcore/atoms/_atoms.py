@@ -64,7 +64,7 @@ class Atoms:
     """
 
     count: int | None
-    cloud: Cloud | None  # the argument `start`: every method has a function of that name
+    cloud: Cloud | None  # the argument `start`, under another name because `start` is a method
     rtol: float
     atol: float
     method: str

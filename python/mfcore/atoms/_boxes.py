@@ -1,4 +1,6 @@
-"""Boxes around atoms, on which features that are dear are made separable once for many evaluations."""
+"""Choose a box around the atoms and make costly features separable on it (eq. (2.8)), once for many
+evaluations.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,12 @@ from .._base.check import FloatArray
 from ..grids._separable import NotSeparableError, Separable
 from ..reductions._model import ReducedModel
 
-_INNER, _OUTER = 0.5, 0.25  # how far beyond the atoms the box is, in their own spread, and its rim
+# the box extends beyond the atoms by _INNER times their spread, the rim by _OUTER box lengths
+_INNER, _OUTER = 0.5, 0.25
 
 
 def enclosing(z: FloatArray, walls: np.ndarray) -> FloatArray:
-    """A box around these atoms and more."""
+    """A box [low, high] around the atoms, wider than they are spread so that it serves for a while."""
     low, high = z.min(axis=0), z.max(axis=0)
     spread = np.maximum(high - low, 0.5 * np.maximum(np.abs(low), np.abs(high)))
     spread = np.maximum(spread, 0.1)
@@ -23,7 +26,7 @@ def enclosing(z: FloatArray, walls: np.ndarray) -> FloatArray:
 def separated(
     reduced: ReducedModel, box: FloatArray, walls: np.ndarray
 ) -> tuple[FloatArray | None, Separable | None]:
-    """The box with features on it and on a rim around, if they can be had."""
+    """Separable features on the box and a rim around it; (None, None) if the features are not separable."""
     low, high = box.T
     rim = _OUTER * (high - low)
     outer = np.stack([np.where(walls, 0.0, low - rim), high + rim], axis=1)

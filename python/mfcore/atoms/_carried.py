@@ -1,4 +1,6 @@
-"""Atoms in their own field: one integrator of the core after another, as atoms and features change."""
+"""Integrate weighted atoms in their own field (eq. (8.1)), restarting the integrator when panels or
+features change.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +22,29 @@ if TYPE_CHECKING:
     from ._atoms import Atoms
 
 _WALL = 1e2  # how much more error is tolerated where a wall cuts a panel: its atoms come to rest one by one
-_SHARE = 0.1  # of the tolerances of a step, for what panels may lose
-_HALF = 0.5  # panels that have lost this share of that are halved together with those that lost it all
-_DEAR = 50_000_000  # nanoseconds of all features, from which it pays to make them separable
+_SHARE = 0.1  # the tail of a panel (eq. (8.3)) may be this fraction of the tolerance of a step
+# when some panel exceeds its tolerance, all that exceed this fraction of theirs are halved with it
+_HALF = 0.5
+_DEAR = 50_000_000  # nanoseconds per evaluation of all features beyond which separable features are built
 
 
 class _Now(NamedTuple):
-    """What changes: assigned as a whole, so that Ctrl-C finds the old or the new one."""
+    """The state between two integrators, replaced as a whole so that Ctrl-C finds the old or the new one."""
 
     weights: FloatArray
     mesh: Mesh | None
-    slack: float  # by how much the tolerance of panels had to grow for want of atoms
-    box: FloatArray | None  # with features on it:
+    slack: float  # factor by which the tolerance of panels was raised because `most` panels were reached
+    box: FloatArray | None  # box on which `separable` holds the features; None: the features themselves
     separable: Separable | None
-    since: float  # when the flow began, and the counts until then
-    before: tuple[int, int, int, float]
+    since: float  # time at which the present integrator began
+    before: tuple[int, int, int, float]  # counts of all integrators before it
     flow: _core.Flow | ImplicitFlow | None = None
 
 
 class Carried:
-    """Atoms z_i with masses w_i on their way, and what they need to go on: panels, features on a box."""
+    """Weighted atoms z_i moving in their own field, with the panels they are nodes of and the features
+    they use.
+    """
 
     def __init__(
         self,
@@ -79,7 +84,7 @@ class Carried:
 
     @property
     def mesh(self) -> Mesh | None:
-        """Panels whose nodes the atoms are."""
+        """The panels whose Gauss–Legendre nodes the atoms are; None for other atoms."""
         return self._now.mesh
 
     @property
@@ -89,12 +94,12 @@ class Carried:
 
     @property
     def before(self) -> tuple[float, int]:
-        """Time and steps when the present flow began."""
+        """Time at which the present integrator began, and the steps done before it."""
         return self._now.since, self._now.before[0]
 
     @property
     def counts(self) -> tuple[int, int, int, float]:
-        """Steps done, steps refused, evaluations of ∇Ψ, and the drift of the risk (flow/flow.hpp)."""
+        """Steps done, steps refused, evaluations of ∇Ψ, and the error of the risk by steps (eq. (6.13))."""
         flow, (steps, rejected, evaluations, drift) = self.flow, self._now.before
         return (
             steps + flow.steps,
@@ -105,17 +110,17 @@ class Carried:
 
     @property
     def points(self) -> FloatArray:
-        """The atoms, shape (N, k)."""
+        """The atoms z_i, shape (N, k)."""
         return self.flow.theta().reshape(len(self.weights), -1)
 
     def run(self, t: float, seconds: float) -> str:
-        """Go to time t. How it ended, as the core says it."""
+        """Integrate up to time t; returns how the core says it ended."""
         while (end := self.flow.run(t - self._now.since, seconds)) == "unresolved":
             self._adapt()
         return end
 
     def clamped(self, z: FloatArray) -> FloatArray:
-        """A copy with radii >= 0; the coordinates may be there several times."""
+        """A copy with negative radii set to 0; rows may hold the coordinates several times in sequence."""
         return clamped(z, self._walls)
 
     def moments(self, z: FloatArray, weights: FloatArray) -> FloatArray:
@@ -156,7 +161,7 @@ class Carried:
         self.flow.restore(state["numbers"].tolist(), state["vectors"])
 
     def _begin(self, now: _Now, points: FloatArray, first_step: float) -> _Now:
-        """With a flow of these atoms."""
+        """Start an integrator at these atoms."""
         panels = _core.Panels()
         if now.mesh is not None:
             panels = _core.Panels(
@@ -207,7 +212,7 @@ class Carried:
         )
 
     def _adapt(self) -> None:
-        """Change what the next step would have been wrong with."""
+        """Change the box or the panels that made the last step fail, and restart the integrator."""
         now, z = self._now, self.points
         next_ = self.flow.refused().reshape(z.shape)
         h, unite = self.flow.step_size, self.flow.steps > 0  # what was split just now is not united again
@@ -224,7 +229,7 @@ class Carried:
     def _remesh(
         self, mesh: Mesh, z: FloatArray, next_: FloatArray, slack: float, unite: bool
     ) -> tuple[Mesh, FloatArray, float]:
-        """Split panels before the step that would tear them, and unite those that need not be two."""
+        """Halve panels that the refused step would not resolve, and unite halves that one panel resolves."""
         assert self._coarsest is not None
         # Where the atoms are, and where the step leads: both are as smooth as the map from x is so far.
         both = np.concatenate([z, next_], axis=1)
@@ -241,7 +246,7 @@ class Carried:
         return mesh, self.clamped(both[:, : z.shape[1]]), slack
 
     def _allowed(self, mesh: Mesh, z: FloatArray) -> FloatArray:
-        """Tolerated tails of the panels, as the core has them (flow/atoms.hpp)."""
+        """The tolerance of the tails of the panels, as the core computes it (flow/atoms.hpp, eq. (8.3))."""
         pieces = self.clamped(z).reshape(len(mesh), NODES, -1)
         at_wall = (pieces[:, :, np.resize(self._walls, pieces.shape[2])] == 0).sum(axis=1)
         cut = ((at_wall > 0) & (at_wall < NODES)).any(axis=1)
@@ -249,7 +254,7 @@ class Carried:
         return np.asarray(_SHARE * allowed * np.where(cut, _WALL, 1.0)[:, None])
 
     def _is_dear(self, atoms: int) -> bool:
-        """Whether to look for separable features: decided by the problem, never by the clock."""
+        """Whether features cost enough to build separable ones; an estimate, never a measured time."""
         features = self._reduced._compiled
         if features is None or features.coordinates != 2 or self._method.method != "dopri5":
             return False
@@ -257,5 +262,5 @@ class Carried:
 
 
 def _tail_weights(mesh: Mesh) -> FloatArray:
-    """How much the tail of a panel counts: as much as its mass, if that is not next to nothing."""
+    """The factor g of eq. (8.3): the mass of each panel, but at least 1e-6."""
     return np.asarray(np.maximum(mesh.panel_masses, 1e-6))

@@ -1,4 +1,6 @@
-"""Coarser runs beside the atoms of a run without noise, whose predictions tell the error of its risk."""
+"""Coarser runs beside the atoms of a run without noise; comparing predictions f_q with theirs gives the
+error of the risk.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +22,29 @@ from ._panels import Mesh
 if TYPE_CHECKING:
     from ._atoms import Atoms
 
-_RATIO = 32.0  # of tolerances: steps are twice as long
-# What differences are multiplied by, chosen on the models `tuning` of `python -m tests.calibration`. The
-# error of the steps is the sum of what each does to the risk. This knows nothing of how errors grow and decay
-# later, so it is no less and no more than these parts of the difference to longer steps. Tolerances 32 times
-# as large make errors 32 times as large after many steps, but not after few.
+# tolerances of the companion with longer steps: 32 times as large, so that its steps are twice as long
+_RATIO = 32.0
+# The error of the risk by the steps is estimated by eq. (6.13), which does not know how errors grow or decay
+# later. So it is bounded above and below by these multiples of the difference to the companion with longer
+# steps: at most _MOST times, at least _LEAST or _FEW_STEPS/steps or _MANY_STEPS times. Chosen on the models
+# `tuning` of `python -m tests.calibration`.
 _MOST = 6.0
-_LEAST = {"euler": 1.5, "heun": 0.75, "rk4": 0.25}  # 3/2 or more of 1/(2^p − 1), the rest of order p
-_FEW_STEPS, _MANY_STEPS = 1.5, 0.1  # of schemes that choose their steps: 1.5 over their number, at least 0.1
-_NO_LAW = 2  # after so many longer steps, or fewer, nothing can be said of what their length does
+# least multiple for fixed steps of order p = 1, 2, 4: at least 3/2 of 1/(2^p − 1)
+_LEAST = {"euler": 1.5, "heun": 0.75, "rk4": 0.25}
+# adaptive schemes: at least _FEW_STEPS over the number of steps, and at least _MANY_STEPS
+_FEW_STEPS, _MANY_STEPS = 1.5, 0.1
+_NO_LAW = 2  # up to so many steps of the companion, its difference says nothing about the order
 _GUESS = (
     3.0  # the least part then, with no largest one, and the part for SciPy's solvers, whose steps say nothing
 )
-_ADAPTED = 0.75  # the least part once panels were halved or united, which is an error that no step knows of
-_QUARTER = 3.0  # of the points that fill ρ₀: with four times as many, errors are a quarter to a half
+_ADAPTED = 0.75  # least multiple once panels were halved or united, an error that eq. (6.13) does not see
+# multiple of the difference to a quarter of the quasi-random points, where errors fall by 2 to 4
+_QUARTER = 3.0
 
 
 class Companions:
-    """Runs with fewer atoms and the same steps, if ρ₀ has fewer, and one with as few and longer steps.
+    """Coarser runs of the same law: with fewer atoms and the same steps, and with as few atoms and longer
+    steps.
 
     Panels adapt to tolerances; atoms that are given are the same in all runs.
     """
@@ -76,7 +83,7 @@ class Companions:
         )
 
     def follow(self, seconds: float) -> str:
-        """Go to where the run is. How that ended: "reached", "interrupted" or "out of time"."""
+        """Bring all companions to the time of the run; returns "reached", "interrupted" or "out of time"."""
         deadline, t = time.monotonic() + seconds, self._atoms.t
         for companion in [*self._fewer, self._longer]:
             to = self._even(t) if companion is self._longer else t
@@ -86,7 +93,7 @@ class Companions:
         return "reached"
 
     def error(self, f: FloatArray) -> float:
-        """Error of the risk of predictions f: of the steps, and of fewer atoms. inf where it is unknown."""
+        """The error of the risk of predictions f, from steps and from the number of atoms; inf if unknown."""
         longer, runs = self._now(), [self._atoms, *self._fewer]
         if longer is None or any(abs(run.t - self._atoms.t) > 1e-9 * self._atoms.t for run in runs):
             return math.inf  # a coarser run ended before this one
@@ -118,19 +125,21 @@ class Companions:
         return float(self._reduced.weights @ self._reduced.targets**2)
 
     def _predictions(self, run: Carried) -> FloatArray:
-        """√p_q (f_q − y_q) of a run."""
+        """√p_q (f_q − y_q) of one run."""
         return self._residual(run.moments(run.points, run.weights))
 
     def _residual(self, f: FloatArray) -> FloatArray:
         return np.asarray(np.sqrt(self._reduced.weights) * (f - self._reduced.targets))
 
     def _even(self, t: float) -> float:
-        """The last time up to t at which fixed steps of twice the length can be."""
+        """The last time up to t that fixed steps of twice the length can reach."""
         h = self._method.step
         return t if h is None else math.floor(t / h / 2 + 0.25) * 2 * h
 
     def _now(self) -> Carried | None:
-        """The run with longer steps at the present time, the last step a short one if need be."""
+        """The companion with longer steps at the time of the run, after a single short step if one is
+        missing.
+        """
         missing, h = self._atoms.t - self._longer.t, self._method.step
         if abs(missing) <= 1e-9 * self._atoms.t:
             return self._longer
@@ -140,7 +149,7 @@ class Companions:
         return last if last.run(h, math.inf) == "reached" else None
 
     def state(self) -> dict[str, np.ndarray]:
-        """Those of all runs."""
+        """The states of all companions."""
         return {
             f"companion{k}_{name}": a
             for k, run in enumerate([*self._fewer, self._longer])

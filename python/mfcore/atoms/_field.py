@@ -1,4 +1,6 @@
-"""The field of weighted atoms in reduced coordinates: sums over atoms, and velocities for integrators."""
+"""f_q = ∫Φ_q dρ and the velocity −rates·∇Ψ_λ of weighted atoms in reduced coordinates, for the
+integrators.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from .._base.check import FloatArray
 from ..grids._separable import Separable
 from ..reductions._model import ReducedModel
 
-_CHUNK = 1 << 20  # numbers of features that Python holds at a time
+_CHUNK = 1 << 20  # most numbers of features that Python holds at a time
 
 
 def features_at(reduced: ReducedModel, z: FloatArray, threads: int) -> FloatArray:
@@ -28,7 +30,7 @@ def gradients_at(reduced: ReducedModel, z: FloatArray, threads: int) -> FloatArr
 
 
 def moments(reduced: ReducedModel, z: FloatArray, weights: FloatArray, threads: int) -> FloatArray:
-    """f_q = ∫Φ_q dρ, a few atoms at a time."""
+    """f_q = ∫Φ_q dρ of weighted atoms, summed chunk by chunk."""
     f = np.zeros(len(reduced.weights))
     for part in chunks(reduced, len(z)):
         f += weights[part] @ features_at(reduced, z[part], threads)
@@ -36,13 +38,13 @@ def moments(reduced: ReducedModel, z: FloatArray, weights: FloatArray, threads: 
 
 
 def chunks(reduced: ReducedModel, n: int) -> list[slice]:
-    """Slices of n atoms whose features and gradients are not too many numbers."""
+    """Slices of n atoms, each with at most _CHUNK numbers of features and gradients."""
     rows = max(1, _CHUNK // (len(reduced.weights) * (1 + len(reduced.coordinates))))
     return [slice(k, k + rows) for k in range(0, n, rows)]
 
 
 def clamped(z: FloatArray, walls: np.ndarray) -> FloatArray:
-    """A copy with radii >= 0; the coordinates may be there several times."""
+    """A copy with negative radii set to 0; rows may hold the coordinates several times in sequence."""
     return np.where(np.resize(walls, z.shape[1]), np.maximum(z, 0.0), z)
 
 
@@ -54,7 +56,7 @@ def system_of(
     panels: _core.Panels,
     threads: int,
 ) -> _core.System:
-    """The velocity −rates·∇Ψ_λ of atoms in their own field, by these features of the model."""
+    """The system ż_i = −rates·∇Ψ_λ(z_i; ρ), ρ = Σ w_i δ_{z_i}, for the integrators of the core."""
     masses, inner = weights.tolist(), np.empty((0, 2)) if box is None else box
     params = _core.AtomParams(
         rates=list(reduced.rates),
@@ -75,7 +77,7 @@ def system_of(
 
 
 def _gradient(reduced: ReducedModel, weights: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """∇Ψ of features written in Python, a few atoms at a time."""
+    """∇Ψ(z_i; ρ) for features written in Python, computed chunk by chunk."""
     by_hand: Any = reduced.gradients
 
     def gradient(z: FloatArray) -> FloatArray:

@@ -1,4 +1,5 @@
-"""One-parameter initial laws as atoms at Gauss–Legendre nodes of panels that split where the flow tears them.
+"""Atoms at Gauss–Legendre nodes of panels (eq. (8.2)) of a law with one random coordinate; panels are halved
+where the flow steepens.
 
 Atoms are points z(x) of a curve, with masses ρ(x) dx. As long as z_t(x) is smooth on every panel its values
 at the nodes determine it, and sums over atoms are integrals to rounding. A separatrix makes a steep front
@@ -17,25 +18,27 @@ from numpy.polynomial import legendre
 
 from .._base.check import FloatArray
 
-NODES = 16  # per panel
-_ROOTS = 4  # panels to begin with
-LEAST = NODES * _ROOTS  # atoms
-_FINEST = 40  # halvings: a panel is then as wide as rounding lets it be
+NODES = 16  # nodes of one panel
+_ROOTS = 4  # equal panels of the coarsest mesh
+LEAST = NODES * _ROOTS  # fewest atoms of a mesh
+_FINEST = 40  # a panel may be halved so often: narrower ones would be rounding
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A law on a curve: points z(x), x in [low, high] with this density, of total mass 1 up to rounding."""
+    """A law with one random number: points z(x) for x in [low, high] with a density of total mass 1."""
 
     low: float
     high: float
     density: Callable[[FloatArray], FloatArray]
-    points: Callable[[FloatArray], FloatArray]  # (n,) to (n, k)
+    points: Callable[[FloatArray], FloatArray]  # maps x of shape (n,) to z(x) of shape (n, k)
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Panels of a curve, in order: number `index` of the `_ROOTS`·2^level equal ones."""
+    """The panels of a curve in order, each named by (level, index): number `index` of `_ROOTS`·2^level
+    equal ones.
+    """
 
     curve: Curve
     level: tuple[int, ...]
@@ -43,26 +46,26 @@ class Mesh:
 
     @cached_property
     def parameters(self) -> FloatArray:
-        """x of the atoms."""
+        """The parameters x of the atoms."""
         x, _ = _RULE
         return (self._left[:, None] + self._width[:, None] * (1 + x) / 2).ravel()
 
     @cached_property
     def raw_masses(self) -> FloatArray:
-        """ρ(x) dx of the atoms."""
+        """ρ(x) times the Gauss weight: the masses of the atoms, whose sum is 1 up to quadrature."""
         _, w = _RULE
         dx = (self._width[:, None] / 2 * w).ravel()
         return np.asarray(self.curve.density(self.parameters) * dx)
 
     @property
     def masses(self) -> FloatArray:
-        """The same, of sum 1."""
+        """The masses of the atoms, divided by their sum."""
         raw = self.raw_masses
         return np.asarray(raw / raw.sum())
 
     @property
     def panel_masses(self) -> FloatArray:
-        """Masses of the panels."""
+        """The mass of each panel."""
         return np.asarray(self.masses.reshape(-1, NODES).sum(axis=1))
 
     def __len__(self) -> int:
@@ -78,7 +81,7 @@ class Mesh:
         return np.asarray(self.curve.low + self._width * np.array(self.index))
 
     def halved(self, which: np.ndarray) -> Mesh:
-        """The mesh with some panels halved."""
+        """The mesh in which the chosen panels are replaced by their halves."""
         level: list[int] = []
         index: list[int] = []
         for p, split in enumerate(which):
@@ -89,7 +92,9 @@ class Mesh:
 
 
 def _legendre_matrices() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Values at the nodes to the last coefficients, to the nodes of the halves, and from these back."""
+    """Matrices from values at the nodes of a panel to its last two Legendre coefficients, to the nodes
+    of its halves, and from these back.
+    """
     x, w = _RULE
     basis = legendre.legvander(x, NODES - 1)
     coefficients = (basis * w[:, None]).T * (np.arange(NODES) + 0.5)[:, None]
@@ -110,7 +115,7 @@ TAIL, _TO_HALVES, _TO_PARENT = _legendre_matrices()
 def start_mesh(
     curve: Curve, integrand: Callable[[FloatArray], FloatArray], tolerance: float, most: int
 ) -> Mesh:
-    """The coarsest mesh that integrates all functions `integrand` (n, Q) of points, up to `most` panels.
+    """The coarsest mesh that integrates all functions `integrand` (n, Q) of points, of up to `most` panels.
 
     A panel is halved while its integrals change by more than `tolerance` of the largest one.
     """
@@ -139,13 +144,13 @@ def start_mesh(
 
 
 def tails(z: FloatArray) -> FloatArray:
-    """The size of the last two coefficients of every panel and coordinate, shape (panels, k)."""
+    """|ẑ_14| + |ẑ_15| of eq. (8.3) for every panel and coordinate, shape (panels, k)."""
     panels = z.reshape(-1, NODES, z.shape[1])
     return np.asarray(np.abs(np.einsum("mi,pic->pmc", TAIL, panels)).sum(axis=1))
 
 
 def doubled(mesh: Mesh, z: FloatArray) -> tuple[Mesh, FloatArray]:
-    """Every panel halved, and the atoms of the halves by interpolation."""
+    """Halve every panel; the new atoms are interpolated."""
     every = np.ones(len(mesh), dtype=bool)
     return mesh.halved(every), _halves(z).reshape(-1, z.shape[1])
 
@@ -153,7 +158,7 @@ def doubled(mesh: Mesh, z: FloatArray) -> tuple[Mesh, FloatArray]:
 def refined(
     mesh: Mesh, z: FloatArray, rough: np.ndarray, missed: FloatArray, coarsest: Mesh, most: int
 ) -> tuple[Mesh, FloatArray]:
-    """Halve the panels `rough`, and unite halves that are as good as one panel, not below `coarsest`.
+    """Halve the panels `rough`, and unite pairs of halves that one panel represents, not beyond `coarsest`.
 
     `missed` is by how much one panel may miss the atoms of its halves, shape (panels, k).
     """
@@ -188,7 +193,7 @@ def refined(
 
 
 def _first_halves(mesh: Mesh, coarsest: Mesh) -> list[int]:
-    """Panels that are, with the next one, the halves of a panel which `coarsest` has not halved."""
+    """Indices p such that panels p and p + 1 are the halves of one panel that `coarsest` has not halved."""
     names = list(zip(mesh.level, mesh.index, strict=True))
     least = set(zip(coarsest.level, coarsest.index, strict=True))
     return [
@@ -199,7 +204,7 @@ def _first_halves(mesh: Mesh, coarsest: Mesh) -> list[int]:
 
 
 def _halves(z: FloatArray) -> FloatArray:
-    """Atoms of the halves of every panel, shape (panels, 2·NODES, k)."""
+    """Interpolate the atoms of both halves of every panel, shape (panels, 2·NODES, k)."""
     panels = z.reshape(-1, NODES, z.shape[1])
     both = np.einsum("hji,pic->phjc", _TO_HALVES, panels)
     return np.asarray(both.reshape(len(panels), 2 * NODES, -1))

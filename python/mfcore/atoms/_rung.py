@@ -1,4 +1,6 @@
-"""The limit as weighted atoms in reduced coordinates, and how far it is off."""
+"""The rung `mf.Atoms`: weighted atoms moved by their own field, with an estimate of the error of their
+risk.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ from ._starts import FEW, curve, filling, freedom, gauss
 if TYPE_CHECKING:
     from ._atoms import Atoms
 
-_MOST_GAUSS = 64  # nodes per coordinate
-_ATOM_NUMBERS = 12  # per coordinate of an atom: stages of a step, and copies
-_SHARE = 0.01  # of the relative tolerance, for the panels of ρ₀
+_MOST_GAUSS = 64  # most Gauss nodes per coordinate
+_ATOM_NUMBERS = 12  # numbers held per coordinate of an atom: stages of a step, and copies
+_SHARE = 0.01  # the panels of ρ₀ may err by this fraction of the relative tolerance of a step
 
 
 class AtomRung:
-    """Atoms in their own field, and without noise coarser runs of the same law, which tell the error."""
+    """A run of `mf.Atoms`: atoms in their own field and, without noise, coarser runs that give the error."""
 
     def __init__(self, method: Atoms, model: Model | ReducedModel, seed: int, threads: int) -> None:
         self._method, self._seed, self._threads = method, seed, threads
@@ -67,7 +69,7 @@ class AtomRung:
         self._end = "reached"
 
     def _start(self) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, FloatArray]]]:
-        """Points and masses at t = 0, and fewer of them for coarser runs, if these are to have fewer."""
+        """Points and masses at t = 0, and those of the coarser runs (none: these adapt by themselves)."""
         method, reduced = self._method, self._reduced
         initial, given = reduced.initial, method.cloud
         if given is not None:
@@ -161,7 +163,9 @@ class AtomRung:
         return float(reduced.weights @ (reduced.targets - f) ** 2) + reduced.noise
 
     def _corner(self, z: FloatArray, f: FloatArray) -> float:
-        """What can hide between the last atom of a panel at a wall and the first that is not there yet."""
+        """Bound the error of the risk where radii of a panel have reached 0 up to some atom: Σ w r
+        |∂_rΨ| of the next ones.
+        """
         reduced, w = self._reduced, self._atoms.weights
         residual = reduced.weights * (f - reduced.targets)
         total = 0.0
@@ -174,7 +178,7 @@ class AtomRung:
         return total
 
     def _sampling_error(self, z: FloatArray, f: FloatArray) -> float:
-        """Of N draws from ρ: variance 4 Var Ψ / N, bias (∫U(z, z)dρ − ∫∫U dρdρ) / N: eqs. (10.1), (10.2)."""
+        """The error of R by N independent draws from ρ: variance (10.2) and bias (10.1)."""
         reduced, w = self._reduced, self._atoms.weights
         residual = reduced.weights * (f - reduced.targets)
         first = second = own = 0.0
@@ -215,7 +219,7 @@ class AtomRung:
 
 
 def _default(free: int, noisy: bool) -> int:
-    """Atoms, if nobody says how many."""
+    """The number of atoms if the user names none, by the number of random coordinates."""
     if noisy:
         return 10_000
     return {0: 1, 1: 1024, 2: 1024}.get(free, 4096)

@@ -1,4 +1,6 @@
-"""From an initial law in reduced coordinates to atoms: panels, Gauss nodes, or points that fill space."""
+"""Discretise the initial law in reduced coordinates by atoms: a curve for panels, Gauss nodes, or
+quasi-random points.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,19 @@ from ._panels import Curve
 
 Atoms = tuple[FloatArray, FloatArray]  # points (n, k) and masses
 
-TAIL = 1e-17  # mass of a law beyond the ends of its panels
-FEW = 8  # Gauss nodes per coordinate: with fewer, points that fill space are better
+TAIL = 1e-17  # mass of a law left out beyond each end of its panels
+FEW = 8  # with fewer Gauss nodes per coordinate, quasi-random points are better
 
 
 def freedom(initial: Any) -> int:
-    """How many independent numbers a point of the law is made of; one per column for a law made by hand."""
+    """Number of random coordinates of the law; for a law made by hand, all of them."""
     if isinstance(initial, ReducedInit):
         return sum(_block_freedom(block) for block in initial._blocks)
     return int(np.asarray(initial.quadrature(1)[0]).shape[1])
 
 
 def curve(initial: Any) -> Curve | None:
-    """The law as a curve, if one coordinate alone is random, and its density is known."""
+    """The law as a `Curve`, if exactly one coordinate is random and its density is known; else None."""
     if not isinstance(initial, ReducedInit) or freedom(initial) != 1:
         return None
     which = next(k for k, block in enumerate(initial._blocks) if _block_freedom(block))
@@ -53,13 +55,15 @@ def curve(initial: Any) -> Curve | None:
 
 
 def gauss(initial: Any, per_coordinate: int) -> Atoms:
-    """The tensor product of Gauss nodes, those left out that weigh nothing."""
+    """The tensor product of Gauss nodes of all coordinates, without nodes of negligible weight."""
     points, weights = initial.quadrature(per_coordinate)
     return pruned(np.asarray(points, dtype=np.float64), np.asarray(weights, dtype=np.float64))
 
 
 def filling(initial: Any, count: int, seed: int) -> Atoms:
-    """Atoms of equal mass that fill the law more evenly than random ones, where quantiles are known."""
+    """`count` atoms of equal mass at Sobol points mapped by quantiles (random draws for laws made by
+    hand).
+    """
     rng = np.random.default_rng(seed)
     weights = np.full(count, 1 / count)
     if not isinstance(initial, ReducedInit):
@@ -87,7 +91,9 @@ def _block_freedom(block: Any) -> int:
 def _block_curve(
     block: Any,
 ) -> tuple[float, float, Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]] | None:
-    """Ends, density and points of one block with one degree of freedom."""
+    """(low, high, density, points) of one block with one random coordinate; None if its density is
+    unknown.
+    """
     if isinstance(block, Chi):
         a = block.d / 2
         low, high = [
@@ -116,14 +122,14 @@ def _block_curve(
 
 
 def _quantile_width(block: Any) -> int:
-    """How many uniform numbers a draw is made of."""
+    """How many uniform numbers one draw of a block takes."""
     if isinstance(block, SpherePoint):
         return block.directions + len(block.dims)
     return 0 if isinstance(block, Point) else 1
 
 
 def _from_uniform(block: Any, u: FloatArray) -> FloatArray:
-    """Draws by inversion, shape (n, m)."""
+    """Map uniform numbers to draws of a block by its quantile functions, shape (n, m)."""
     if isinstance(block, Point):
         return np.tile(np.array(block.values), (len(u), 1))
     if isinstance(block, Scalar):

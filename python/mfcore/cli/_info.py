@@ -1,4 +1,4 @@
-"""``mfcore info`` and ``mfcore list``: what is installed, and what models are made of."""
+"""``mfcore info`` (what is installed) and ``mfcore list`` (what models can be made of)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _list(_: argparse.Namespace) -> None:
 
 
 def _is_method(thing: Any) -> bool:
-    """Whether `mf.solve` takes instances of it."""
+    """Whether `mf.solve` takes instances of this class."""
     return inspect.isclass(thing) and hasattr(thing, "start")
 
 
@@ -94,7 +94,9 @@ def _print(title: str, entries: Sequence[tuple[str, str]]) -> None:
 
 
 def _arguments(thing: Any) -> str:
-    """The arguments it must have, and dots for others; nothing for an object that is ready to use."""
+    """Required arguments of a class, and dots if there are others; nothing for an object that is ready
+    to use.
+    """
     if not (inspect.isclass(thing) or inspect.isfunction(thing)):
         return ""
     parameters = inspect.signature(thing).parameters
@@ -103,6 +105,6 @@ def _arguments(thing: Any) -> str:
 
 
 def _summary(thing: Any) -> str:
-    """The first line of its documentation, if it has one of its own."""
+    """The first line of an object's own documentation."""
     own = inspect.isclass(thing) or inspect.isfunction(thing)
     return (inspect.getdoc(thing) or "").partition("\n")[0] if own else ""

@@ -1,4 +1,4 @@
-"""``mfcore reproduce``: published figures, with a table of measured beside published numbers."""
+"""``mfcore reproduce``: make published figures, with a table of measured beside published numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mfcore run``: `mf.solve` with the arguments that a file holds."""
+"""``mfcore run``: call `mf.solve` with the arguments in a TOML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from .._base import check, files
 from .._base.registry import Table
 from ..config import decode, read_table
-from ..runs._checkpoint import Found, Place
+from ..runs._checkpoint import Found, HeldPath
 from ..runs._solve import plan_of, resume, solve
 from ..runs._trajectory import Trajectory
 from ._show import summary, unused
@@ -47,7 +47,7 @@ Ctrl-C ends a run early: what there is is saved, the checkpoint stays, and the e
 SIGTERM, which batch systems send; then the exit code is 143.
 """
 
-# What a file can hold of the arguments of mf.solve: no functions; and a terminal gets a progress bar anyway.
+# The arguments of `mf.solve` that a file can hold: no functions; a terminal gets a progress bar anyway.
 _KEYS = [name for name in inspect.signature(solve).parameters if name not in ("observe", "progress")]
 
 
@@ -79,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
     out = Path(arguments.out or source.with_suffix(".npz").name)
     options = _options(source, arguments.set)
     unused(out, "--out", arguments.force)
-    place = _place(options, arguments)
+    place = _held_path(options, arguments)
     result = _solve(options, place, arguments)
     if result.status == "interrupted":
         result = dataclasses.replace(result, message=arguments.termination.told(result.message))
@@ -97,8 +97,8 @@ def _run(arguments: argparse.Namespace) -> int:
     return codes.get(result.status, 0)
 
 
-def _place(options: dict[str, Any], arguments: argparse.Namespace) -> Place | None:
-    """Where the checkpoint is to be; it stays until the result is saved."""
+def _held_path(options: dict[str, Any], arguments: argparse.Namespace) -> HeldPath | None:
+    """The path of the checkpoint, which stays until the result is saved; None if none is named."""
     checkpoint = options.pop("checkpoint", None)
     begun = checkpoint is not None and files.target(checkpoint, "checkpoint").exists()
     if arguments.resume and not begun:
@@ -106,10 +106,10 @@ def _place(options: dict[str, Any], arguments: argparse.Namespace) -> Place | No
         raise ValueError(f"--resume needs the checkpoint of an unfinished run; {where}")
     if begun and not (arguments.resume or arguments.force):
         raise ValueError(f"checkpoint {checkpoint!r} exists: --resume goes on from it, --force starts again")
-    return None if checkpoint is None else Place(checkpoint, again=begun)
+    return None if checkpoint is None else HeldPath(checkpoint, again=begun)
 
 
-def _solve(options: dict[str, Any], place: Place | None, arguments: argparse.Namespace) -> Trajectory:
+def _solve(options: dict[str, Any], place: HeldPath | None, arguments: argparse.Namespace) -> Trajectory:
     if arguments.resume and place is not None:
         _check_same(place, options, arguments.config)
         limits = {name: options[name] for name in ("threads", "max_seconds") if name in options}
@@ -120,8 +120,8 @@ def _solve(options: dict[str, Any], place: Place | None, arguments: argparse.Nam
         raise ValueError(f"{arguments.config}: {error}") from error
 
 
-def _check_same(checkpoint: Place, options: dict[str, Any], source: str) -> None:
-    """Refuse to go on with a run that is another one than the file describes now."""
+def _check_same(checkpoint: HeldPath, options: dict[str, Any], source: str) -> None:
+    """Refuse to resume a run if the file now describes another one."""
     plan = plan_of(
         **{name: options[name] for name in ("horizon", "save_at", "risk", "keep") if name in options}
     )
@@ -130,7 +130,7 @@ def _check_same(checkpoint: Place, options: dict[str, Any], source: str) -> None
 
 
 def _options(source: Path, changes: list[str]) -> dict[str, Any]:
-    """The arguments of mf.solve: those of the file, changed."""
+    """The arguments for `mf.solve`: those of the file, with the changes of the command line."""
     if not source.is_file():
         raise ValueError(f"CONFIG.toml must be a file, got {str(source)!r}")
     table = read_table(source)
@@ -154,7 +154,7 @@ _LIKE = {"model": "Model", "method": "SGD"}
 
 
 def _set(table: Table, change: str) -> None:
-    """Change one entry as ``a.b.c=value`` says; tables on the way are made where there are none."""
+    """Change one entry, named ``a.b.c=value``; missing tables on the way are made."""
     key, equals, text = change.partition("=")
     names = [name.strip() for name in key.split(".")]
     if not equals or not all(names):
@@ -167,7 +167,7 @@ def _set(table: Table, change: str) -> None:
 
 
 def _value(text: str) -> Any:
-    """A value of TOML; what is none is a string, so that words need no quotes within quotes."""
+    """Parse a value of TOML; text that is none is a string, so that words need no quotes."""
     try:
         table = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -176,7 +176,7 @@ def _value(text: str) -> Any:
 
 
 def watched() -> bool:
-    """Whether somebody sees a progress bar, and there is one to be shown."""
+    """Whether to show a progress bar: tqdm is installed and somebody sees the output."""
     try:
         import tqdm  # noqa: F401
     except ImportError:

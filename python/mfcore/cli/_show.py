@@ -1,4 +1,4 @@
-"""``mfcore show``: what a saved run gave, as a table and as a picture."""
+"""``mfcore show``: print a saved run as a table and draw it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def unused(path: Path, name: str, force: bool) -> None:
-    """Refuse a file that is there or cannot be: before the work, not after it."""
+    """Refuse an output file that exists or cannot be written: before the work, not after it."""
     try:
         exists = files.writable(path, name).exists()
     except OSError as error:
@@ -62,7 +62,7 @@ def unused(path: Path, name: str, force: bool) -> None:
 
 
 def _check_format(picture: Path) -> None:
-    """Refuse what matplotlib cannot draw, if it is there at all; if not, the plot says so."""
+    """Refuse a file format that matplotlib cannot write, if matplotlib is installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -73,7 +73,7 @@ def _check_format(picture: Path) -> None:
 
 
 def summary(run: Trajectory) -> str:
-    """A run in a screenful: how it ended, what ran, and a few of its save points."""
+    """A run in one screenful of text: how it ended, what ran, and some of its save points."""
     lines = [f"{run.status}: {run.message}", *str(run.meta.get("model", "")).splitlines()]
     lines.append(str(run.meta.get("method", "")))
     facts = [f"{name} {run.meta[name]}" for name in ("seed", "threads", "steps") if name in run.meta]
@@ -114,7 +114,7 @@ def _table(run: Trajectory) -> Iterable[str]:
 
 
 def _averaged(risk: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean over replicas and its standard error, which the sample that all share adds to."""
+    """The mean over replicas and its standard error, to which the error of a shared sample is added."""
     if risk.ndim == 1:
         return risk, error
     spread = risk.std(axis=1, ddof=1) / np.sqrt(risk.shape[1])

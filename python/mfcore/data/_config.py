@@ -1,4 +1,4 @@
-"""Laws from plain dictionaries, as TOML holds them."""
+"""Make data laws from plain dictionaries, as TOML files hold them."""
 
 from __future__ import annotations
 

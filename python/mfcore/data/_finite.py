@@ -1,4 +1,4 @@
-"""Data that come from outside: a finite dataset, or a stream of batches."""
+"""`Dataset`, a finite set of samples, and `Stream`, samples from a function of the user's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ._law import DataLaw, dimension, set_field
 
-BATCH = 256  # samples asked of a stream at a time; part of the meaning of a seed
+BATCH = 256  # samples asked of a stream at a time; changing it would change what a seed gives
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,11 +115,13 @@ class Stream(DataLaw):
             set_field(self, "d", dimension(self.d))
 
     def _make_sampler(self, d: int) -> _core.Sampler:
-        return _core.python_sampler(d, _Blocks(self.source, d))
+        return _core.python_sampler(d, _Batches(self.source, d))
 
 
-class _Blocks:
-    """Samples by number from a source of blocks. The last block is kept: batches often share one."""
+class _Batches:
+    """Samples by number from a source of batches; the last batch is kept, as neighbouring calls often
+    share it.
+    """
 
     def __init__(self, source: Callable[..., Any], d: int) -> None:
         self.source, self.d = source, d

@@ -1,4 +1,4 @@
-"""What all data laws share: drawing, comparing, showing and writing themselves down."""
+"""`DataLaw`, the base class of all data laws: drawing, comparing, showing, configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .._base.rng import seed_of
 from ..network import Network
 from ._parts import GaussianPart
 
-MOST_NOISE = 1e150  # standard deviations whose squares, and sums of such squares, are numbers
+MOST_NOISE = 1e150  # standard deviations up to this have squares, and sums of squares, that are finite
 
 
 class DataLaw(ABC):
@@ -93,7 +93,7 @@ class DataLaw(ABC):
 
     @cached_property
     def _sampler(self) -> _core.Sampler:
-        """The compiled law. For a finite law it holds the nodes by number."""
+        """The sampler of the core; for a finite law it holds the nodes by number."""
         return self._make_sampler(self._finite_dimension())
 
     @property
@@ -102,7 +102,7 @@ class DataLaw(ABC):
         return self._sampler
 
     def _run_sampler(self) -> _core.Sampler:
-        """The samples of one training run: fresh ones, or passes over the nodes of a finite dataset."""
+        """The sampler of one training run: fresh samples, or passes over the nodes of a finite dataset."""
         return self._sampler
 
     @property

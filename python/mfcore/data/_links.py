@@ -16,7 +16,7 @@ from .._base.check import FloatArray
 Terms = dict[tuple[int, ...], float]
 LinkFunction = Callable[[FloatArray], FloatArray]
 
-MAX_DEGREE = 30  # of the polynomials recognised in callables
+MAX_DEGREE = 30  # highest degree of polynomials that are recognised in callables
 MAX_COORDINATES = 3
 
 
@@ -40,7 +40,9 @@ class CheckedLink:
 
 
 def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
-    """A callable as it is; coefficients as a dict of tuples, checked against P and the kind of inputs."""
+    """Check a link against P and the kind of inputs: a callable stays, coefficients become a dict of
+    tuples.
+    """
     if callable(link):
         check.memory(32.0 * p, "directions", p)
         CheckedLink(link)(np.linspace(0.25, 0.75, 2 * p).reshape(2, p))
@@ -91,7 +93,7 @@ def _degrees(key: Any, p: int, name: str) -> tuple[int, ...]:
 
 
 def compile_link(link: LinkFunction | Terms, p: int, inputs: str) -> _core.Link:
-    """The link for the compiled samplers."""
+    """The link φ for the samplers of the core."""
     if callable(link):
         return _core.python_link(p, CheckedLink(link))
     if inputs == "hypercube":

@@ -18,7 +18,7 @@ from ._law import DataLaw, check_orthonormal, dimension, noise_level, own_array,
 from ._parts import GaussianPart, HermiteLabel
 
 INPUTS = ("gaussian", "hypercube", "sphere")
-MAX_ENUMERATED = 16  # hypercubes up to 2^16 points count as finite laws
+MAX_ENUMERATED = 16  # hypercubes of up to 2^16 points are treated as finite laws
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,5 @@
-"""What the exact expectations need to know of a Gaussian data law: a mixture of parts x = A g, g ~ N(0, I_d).
+"""Gaussian data laws as mixtures of parts x = A g, g ~ N(0, I_d), with their labels, for the exact
+expectations.
 
 A label is one of: a number (y constant on the part), `HermiteLabel`, or `NetworkLabel`. Roots A are
 symmetric, so gradients with respect to w are pulled back by the same map: ∂/∂w = A ∂/∂(Aw).
@@ -21,7 +22,7 @@ class HermiteLabel:
     """y = Σ_α c_α Π_j h_{α_j}(⟨e_j, g⟩), orthonormal Hermite polynomials h_k = He_k/√k!, orthonormal e_j."""
 
     directions: FloatArray  # (P, d), orthonormal rows e_j, in the coordinates of g
-    coefficients: Mapping[tuple[int, ...], float]  # degrees α (length P) to c_α
+    coefficients: Mapping[tuple[int, ...], float]  # maps degrees α (length P) to c_α
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class GaussianPart:
     """One component of a Gaussian mixture, drawn with probability `weight`."""
 
     weight: float
-    root: Callable[[FloatArray], FloatArray]  # rows w to rows A w, A symmetric
+    root: Callable[[FloatArray], FloatArray]  # maps rows w to rows A w, A symmetric
     label: Label
     noise: float = 0.0  # standard deviation of additive label noise
-    # (end, factor) of consecutive segments of coordinates, if A is diagonal: what `root` does, in numbers
+    # (end, factor) of consecutive segments of coordinates, if A is diagonal: `root` in numbers.
     scales: tuple[tuple[int, float], ...] | None = None

@@ -1,4 +1,4 @@
-"""Labels of a teacher: a two-layer network or a linear function of Gaussian inputs."""
+"""`Teacher` and `Linear`: Gaussian inputs with labels of a two-layer network or a linear function."""
 
 from __future__ import annotations
 

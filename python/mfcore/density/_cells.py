@@ -1,4 +1,4 @@
-"""The grid a density starts on, and its first masses."""
+"""Choose the grid on which `mf.PDE` starts, and put the masses of ρ₀ into its cells."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..reductions._model import ReducedModel
 if TYPE_CHECKING:
     from ._pde import PDE
 
-_DEFAULT = {1: 400, 2: 200}  # cells of each of so many moving coordinates
-MOST_CELLS = 1 << 22  # in all: 32 MB of masses
-_STILL = 12  # Gauss nodes of coordinates that do not move
-_ROOM = 0.25  # beyond where the initial law is, as a part of its length
-_NODES = 32  # by which laws that only know their quadrature are measured
-_SPREAD = 8.0  # standard deviations that such a law is given
+_DEFAULT = {1: 400, 2: 200}  # cells per moving coordinate, by the number of moving coordinates
+MOST_CELLS = 1 << 22  # most cells in all: 32 MB of masses
+_STILL = 12  # Gauss nodes of a random coordinate that does not move
+_ROOM = 0.25  # the grid extends beyond the support of ρ₀ by this fraction of its length, on each side
+_NODES = 32  # Gauss nodes that stand for the support of a law that knows no quantiles
+_SPREAD = 8.0  # such a law is taken to extend so many standard deviations from its mean
 
 
 def initial_grid(reduced: ReducedModel, method: PDE) -> tuple[Grid, FloatArray]:
-    """Cells, and the masses of ρ₀ in them."""
+    """The grid of a run at t = 0, and the masses of ρ₀ in its cells."""
     names = reduced.coordinates
     moving = [c for c, rate in enumerate(reduced.rates) if rate > 0]
     if not 1 <= len(moving) <= 2:
@@ -81,7 +81,9 @@ def initial_grid(reduced: ReducedModel, method: PDE) -> tuple[Grid, FloatArray]:
 
 
 def starts_sharp(reduced: ReducedModel, method: PDE) -> bool:
-    """Whether the initial law knows a moving coordinate exactly: nothing is smooth then."""
+    """Whether ρ₀ is a point along some moving coordinate: then nothing is smooth, and schemes are of
+    order 1.
+    """
     if method.density is not None or not hasattr(reduced.initial, "support"):
         return False
     limits = zip(reduced.initial.support(), reduced.rates, strict=True)
@@ -89,7 +91,7 @@ def starts_sharp(reduced: ReducedModel, method: PDE) -> bool:
 
 
 def _support(law: Any, points: FloatArray, weights: FloatArray) -> list[tuple[float, float]]:
-    """Where the law is, by its own account or by its nodes."""
+    """The interval of one coordinate that holds the initial law, by its own account or by its Gauss nodes."""
     if hasattr(law, "support"):
         return list(law.support())
     mean = weights @ points
@@ -101,7 +103,9 @@ def _support(law: Any, points: FloatArray, weights: FloatArray) -> list[tuple[fl
 def _ends(
     name: str, support: tuple[float, float], given: tuple[float, float] | None, nonnegative: bool
 ) -> tuple[float, float]:
-    """Ends of the grid: those given, or the support with some room; radii not below 0."""
+    """Ends of the grid along one coordinate: those given, or the support with some room, radii not below
+    0.
+    """
     low, high = support
     if given is not None:
         if not given[0] <= low <= high <= given[1]:
@@ -118,7 +122,7 @@ def _ends(
 
 
 def _given(reduced: ReducedModel, start: Density) -> tuple[Grid, FloatArray]:
-    """The user's own density."""
+    """Grid and masses of a density that the user gave as `start`."""
     names = reduced.coordinates
     if len(start.edges) != len(names):
         raise ValueError(

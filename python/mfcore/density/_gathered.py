@@ -1,4 +1,4 @@
-"""Where the mass of a density on a grid gathers."""
+"""Find where the mass of a density has gathered in single cells, as an atom."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import numpy as np
 from .._base.check import FloatArray
 from ..grids._grid import Grid
 
-_ATOM = 0.01  # mass in two cells next to each other that may be called an atom ...
-_CONTRAST = 10.0  # ... if it is so many times what is in the cells beside them
+_ATOM = 0.01  # two neighbouring cells with more mass than this may be called an atom …
+_CONTRAST = 10.0  # … if they hold so many times the mass of the cells beside them
 
 
 def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
-    """Where much mass is in at most two cells along each moving coordinate."""
+    """Position and mass of every atom: much mass in at most two neighbouring cells along each moving
+    coordinate.
+    """
     found: list[dict[str, Any]] = []
     moving = set(grid.moving)
     if mass.max() * 2 ** len(moving) <= _ATOM:
@@ -39,7 +41,7 @@ def atoms_in(mass: FloatArray, grid: Grid) -> list[dict[str, Any]]:
 
 
 def _windows(mass: FloatArray, c: int, before: int, length: int) -> FloatArray:
-    """Sums over `length` cells along axis c, from `before` cells before each on."""
+    """Sums over `length` consecutive cells along axis c, the first one `before` cells before each cell."""
     n, first = mass.shape[c], before + 1
     total = np.zeros((*mass.shape[:c], n + 1 + length, *mass.shape[c + 1 :]))
     inside = (slice(None),) * c

@@ -1,4 +1,6 @@
-"""A density on a grid and on coarser ones beside it, whose risks tell the error that cells make."""
+"""A density on a grid, the same run on coarser grids, and the error of the risk by comparing their risks
+(eq. (7.16)).
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,20 @@ if TYPE_CHECKING:
     from ._pde import PDE
 
 WALL = 1e-10  # mass in the outermost cells at which the grid grows
-_ACCURACY = 16.0  # over cells²: error of a noisy step in time, so that it falls with that of the grid
-_CHANGE = 1.0  # over cells: how much of a relaxation time of the potential one step may take
-_COARSER = 2  # grids for the error estimate
-# Roache's grid convergence index: safety factors where the observed order is that of the scheme to within
-# _NEAR, and where it is not and convergence is not what theory says it is.
+# with noise: relative error per step times cells², so that it falls with the grid's own error
+_ACCURACY = 16.0
+# without noise: stiffness of eq. (7.6) times cells: a step takes this fraction of a relaxation time, over
+# cells
+_CHANGE = 1.0
+_COARSER = 2  # number of coarser grids, for the error estimate
+# Safety factors of the grid convergence index, eq. (7.16): _SAFE if the observed order is within _NEAR of the
+# scheme's, else _UNSURE.
 _SAFE, _UNSURE, _NEAR = 1.25, 3.0, 0.5
-_LEAST = 1.0  # order: slower convergence is left to the safety factor
+_LEAST = 1.0  # an observed order below this counts as this; the safety factor covers the rest
 
 
 class Solver(NamedTuple):
-    """A grid and the run on it."""
+    """One grid, the potential on it, and the flow of masses."""
 
     grid: Grid
     potential: _core.GridPotential
@@ -38,7 +43,7 @@ class Solver(NamedTuple):
 
     @property
     def mass(self) -> FloatArray:
-        """Of the cells, in the order of the coordinates."""
+        """Masses of the cells, in the order of the coordinates."""
         return self.grid.from_core(self.flow.theta())
 
     def risk(self) -> float:
@@ -47,13 +52,15 @@ class Solver(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """The run itself, and the same on half and a quarter of the cells if its error is wanted."""
+    """The run on its grid and, if its error is wanted, on grids with half and a quarter of the cells."""
 
     fine: Solver
     coarser: tuple[Solver, ...]
 
     def follow(self, deadline: float) -> str:
-        """The coarser ones go to where the fine one is. How that ended."""
+        """Bring the coarser runs to the time of the fine one; returns "reached", "out of time" or
+        "interrupted".
+        """
         for coarse in self.coarser:
             end = coarse.flow.run(self.fine.flow.t, max(deadline - time.monotonic(), 0.0))
             if end in ("out of time", "interrupted"):
@@ -62,7 +69,7 @@ class Levels(NamedTuple):
 
 
 class Discretisation:
-    """What all grids of a run have in common: the scheme, its steps, and its order."""
+    """What all grids of one run share: the scheme, the sizes of steps, and the order."""
 
     def __init__(self, reduced: ReducedModel, method: PDE, scheme: str, threads: int) -> None:
         self._reduced, self._method, self._scheme, self._threads = reduced, method, scheme, threads
@@ -72,7 +79,9 @@ class Discretisation:
     def levels(
         self, grid: Grid, mass: FloatArray, t: float, first: float, coarser: Sequence[FloatArray] = ()
     ) -> Levels:
-        """Runs from time t on; `coarser` are the masses on coarser grids, those of `mass` if left out."""
+        """Start runs at time t from `mass`; `coarser`: masses on coarser grids, merged from `mass` if
+        left out.
+        """
         fine, found, coarse = self._solver(grid, mass, t, first, 1), [], grid
         for k in range(_COARSER if self._method.error else 0):
             coarse, finer = coarse.coarse(), coarse
@@ -81,7 +90,8 @@ class Discretisation:
         return Levels(fine, tuple(found))
 
     def error(self, levels: Levels) -> float:
-        """Of the fine risk at the present time, as the three risks tell it; NaN without coarser grids.
+        """Estimate the error of the risk on the finest grid from the risks on it and on two coarser grids
+        (grid convergence index, eq. (7.16)); NaN without them.
 
         Nothing is of second order where mass is in single cells: there from the start, or gathered.
         """
@@ -129,7 +139,7 @@ class Discretisation:
 
 
 def convergence_index(risks: Sequence[float], order: int) -> float:
-    """Error of the first of three risks, on all, half and a quarter of the cells, of a scheme of this order.
+    """The error of the first of three risks, on n, n/2 and n/4 cells, by the grid convergence index.
 
     Differences that shrink by 2^p per halving leave last/(2^p − 1). The order p is measured, between 1 and
     that of the scheme; a last difference that is small by chance counts for what the one before makes it: eq.

@@ -77,7 +77,7 @@ class PDE:
     extent: Mapping[str, tuple[float, float]] | None
     tolerance: float | None
     error: bool
-    density: Density | None  # the argument `start`: every method has a function of that name
+    density: Density | None  # the argument `start`, under another name because `start` is a method
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class PDE:
             object.__setattr__(self, name, value)
 
     def scheme_for(self, model: ReducedModel) -> str:
-        """The scheme: the chosen one if it fits the temperature, else the default."""
+        """The scheme this method uses on a model: its own if it fits the temperature, else the default."""
         noisy = model.temperature > 0
         if self.scheme is None:
             return _NOISY if noisy else _NOISELESS[0]

@@ -1,4 +1,6 @@
-"""The limit itself: a density on a grid, by finite volumes or, with noise, by Scharfetter–Gummel fluxes."""
+"""The rung `mf.PDE`: masses on a grid that grows, by finite volumes or, with noise, Scharfetter–Gummel
+fluxes.
+"""
 
 from __future__ import annotations
 
@@ -25,35 +27,40 @@ from ._levels import WALL, Discretisation, Levels, Solver
 if TYPE_CHECKING:
     from ._pde import PDE
 
-_GONE = 1e-15  # mass at the ends that need not stay where it is when the grid grows
-_MOST_GROWTH = 1e6  # of the extent, after which mass is taken to run away
-_FIRST_LOOK = 2.0**-20  # time of the first look at the error
+_GONE = 1e-15  # cells at the ends with less mass than this are dropped when the grid grows
+_MOST_GROWTH = 1e6  # a grid that has grown by this factor means that mass runs away
+_FIRST_LOOK = 2.0**-20  # time at which the error is first recorded
 
 
 class _Past(NamedTuple):
-    """Errors seen at earlier times, whenever t had doubled."""
+    """The errors recorded last, one whenever t has doubled."""
 
     errors: tuple[float, float] = (0.0, 0.0)
-    next: float = _FIRST_LOOK  # time to look
+    next: float = _FIRST_LOOK  # time of the next record
 
     def seen(self, error: float, everything: bool) -> _Past:
-        """After a look; what is more than two looks ago counts if everything does."""
+        """Record the error measured now; keep the last two records or, with `everything`, the largest
+        ever.
+        """
         return _Past((max(self.errors) if everything else self.errors[1], error), 2 * self.next)
 
 
 class _State(NamedTuple):
-    """Assigned as a whole, so that Ctrl-C finds the old or the new one."""
+    """The state between two calls, replaced as a whole so that Ctrl-C finds the old or the new one."""
 
     levels: Levels
-    at_wall: bool = False  # the grid must grow before anything else
+    at_wall: bool = False  # mass has reached an open end: the grid must grow before the next step
     grown: int = 0
-    before: tuple[int, int, int] = (0, 0, 0)  # steps, rejected ones and evaluations on smaller grids
-    rise: float = 0.0  # of the free energy on them, with noise
+    # steps, refused steps and evaluations on the grids before this one
+    before: tuple[int, int, int] = (0, 0, 0)
+    rise: float = 0.0  # largest rise of the free energy in a step on these grids, with noise
     past: _Past = _Past()
 
 
 class DensityRung:
-    """A density and, for the error estimate, the same on coarser grids."""
+    """A run of `mf.PDE`: the masses of a density and, for the error of its risk, of the same on coarser
+    grids.
+    """
 
     def __init__(self, method: PDE, model: Model | ReducedModel, seed: int, threads: int) -> None:
         del seed  # nothing is random
@@ -224,7 +231,7 @@ class DensityRung:
         }
 
     def _largest_rise(self) -> float:
-        """Of the free energy in one step, of which rounding leaves something; 0 if there was none."""
+        """The largest rise of the free energy in one step so far (rounding), 0 if there was none."""
         flow = self._fine.flow
         assert isinstance(flow, _core.FokkerPlanck)
         return max(0.0, flow.largest_rise, self._state.rise)
@@ -233,12 +240,12 @@ class DensityRung:
         return list(zip(self._reduced.coordinates, self._fine.grid.edges, strict=True))
 
     def _counts(self) -> tuple[int, int, int]:
-        """Steps, rejected ones and evaluations so far."""
+        """Steps done, steps refused and evaluations so far, on all grids."""
         flow, before = self._fine.flow, self._state.before
         return before[0] + flow.steps, before[1] + flow.rejected, before[2] + flow.evaluations
 
     def _grow(self) -> bool:
-        """Longer grids, from the present masses; False where that has no end."""
+        """Replace the grids by longer ones and transfer the masses; False if mass runs away."""
         fine, coarser = self._state.levels
         grid, mass = fine.grid, fine.mass
         for c, first in zip(grid.moving, (self._first[c] for c in grid.moving), strict=True):

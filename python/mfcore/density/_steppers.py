@@ -1,4 +1,6 @@
-"""Finite volumes for foreign loops: the caller's masses, updated in place."""
+"""`FiniteVolume1D` and `FiniteVolume2D`: finite-volume steps for loops of the user's own, on masses
+updated in place.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from ..reductions._model import ReducedModel
 
 
 class _FiniteVolume:
-    """What both have in common."""
+    """What the steppers in one and two coordinates share."""
 
     coordinates: ClassVar[int]
 
@@ -69,7 +71,7 @@ class _FiniteVolume:
 
     @property
     def bound(self) -> float:
-        """The largest step that leaves masses ≥ 0 and makes no new extrema, at the present masses."""
+        """The largest stable step at the present masses (eq. (7.5)): masses stay ≥ 0, no new extrema."""
         with self._turn:
             return self._core.bound(self.mass)
 
@@ -95,7 +97,7 @@ class _FiniteVolume:
         self.run(dt, 1)
 
     def run(self, dt: float, steps: int) -> None:
-        """`steps` steps of size dt: what a loop over `step` does, without its calls.
+        """Do `steps` steps of size dt: what a loop over `step` does, but faster.
 
         Raises:
             ValueError: A step is beyond the bound; `mass` and `t` are those before it.
@@ -170,7 +172,7 @@ class FiniteVolume1D(_FiniteVolume):
 
 
 class FiniteVolume2D(_FiniteVolume):
-    """The same in two coordinates: `edges` is a pair of arrays, `mass` has shape (n1, n2).
+    """Steps of ∂ρ = ∇·(ρ∇Ψ_λ) in two coordinates: `edges` is a pair of arrays, `mass` has shape (n1, n2).
 
     Examples:
         >>> import numpy as np, mfcore as mf

@@ -1,4 +1,4 @@
-"""Expectations in closed form, or by quadrature to 1e-10, when the inputs are a mixture of Gaussians.
+"""Expectations over Gaussian mixtures in closed form, or by quadrature to 1e-10: `GaussianExact`.
 
 A part x = A g, g ~ N(0, I), is brought to g by w → A w; gradients return by the same symmetric map (eq.
 (4.26)).
@@ -18,7 +18,7 @@ from ..network import Network
 
 
 def supports(network: Network, parts: Sequence[GaussianPart]) -> str | None:
-    """Why these expectations have no exact form, or None if they have one."""
+    """Why the expectations of this model have no exact form, in words; None if they have one."""
     sigma = network.activation
     if not _core.has_exact_pairs(sigma._core, sigma._core):
         return f"no exact Gaussian expectation is known for pairs of {sigma!r}; use mf.MonteCarlo(...)"
@@ -108,14 +108,14 @@ class GaussianExact:
         return int(self._network.has_a) + int(self._network.has_b)
 
     def _seen(self, part: GaussianPart, theta: FloatArray, at: int | None = None) -> FloatArray:
-        """Rows with A w in place of w."""
+        """Rows with A w in place of w: under x = A g they act like those on g ~ N(0, I)."""
         at = self._w_at if at is None else at
         out = np.array(theta, dtype=np.float64, order="C")
         out[:, at:] = part.root(out[:, at:])
         return out
 
     def _pulled_back(self, part: GaussianPart, grad: FloatArray) -> FloatArray:
-        """`grad`, overwritten: from the transformed rows to the rows."""
+        """Multiply the w-part of `grad` by A in place: gradients in A w become gradients in w."""
         at = self._w_at
         grad[:, at:] = part.root(grad[:, at:])
         return grad
@@ -123,7 +123,7 @@ class GaussianExact:
     def _interaction(
         self, theta: FloatArray, points: FloatArray, weights: FloatArray, want_grad: bool
     ) -> tuple[FloatArray, FloatArray | None]:
-        """∫U(θ, ·)dρ and its gradient."""
+        """∫U(θ, ·)dρ and its gradient in θ, summed over the parts of the mixture."""
         core, threads = self._network._core, self._threads
         if self._law is not None and _same(theta, points):  # every pair once, for all parts
             return _core.own_potential(core, theta, weights, *self._law, want_grad, threads)
@@ -140,7 +140,7 @@ class GaussianExact:
     def _correlation(
         self, part: GaussianPart, seen: FloatArray, want_grad: bool
     ) -> tuple[FloatArray, FloatArray | None]:
-        """E[y σ*] on one part and its gradient in the transformed rows."""
+        """E[y σ*] on one part of the mixture, and its gradient in the rows with A w."""
         label = part.label
         if isinstance(label, NetworkLabel):
             teacher = label.network
@@ -168,7 +168,7 @@ class GaussianExact:
         return a * value, grad
 
     def _label_square(self, part: GaussianPart) -> float:
-        """E y² on one part, without the noise."""
+        """E y² on one part of the mixture, without the label noise."""
         label = part.label
         if isinstance(label, HermiteLabel):
             return math.fsum(c * c for c in label.coefficients.values())
@@ -182,13 +182,15 @@ class GaussianExact:
 
 
 def _same(one: FloatArray, two: FloatArray) -> bool:
-    """Are these the same numbers in memory? Views of one array are different objects."""
+    """Whether two arrays are the same memory; views of one array are different objects."""
     layout = one.shape == two.shape and one.strides == two.strides
     return one is two or (layout and one.ctypes.data == two.ctypes.data)
 
 
 def _diagonal_law(parts: Sequence[GaussianPart]) -> tuple[list[float], list[int], list[float]] | None:
-    """Shares, ends of segments and scales, if all parts are diagonal on the same segments."""
+    """(shares, ends, scales) of the mixture, eq. (4.26), if all parts are diagonal on the same segments;
+    else None.
+    """
     ends = {tuple(end for end, _ in part.scales or ()) for part in parts}
     if len(ends) != 1 or () in ends:
         return None

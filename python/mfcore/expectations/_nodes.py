@@ -1,4 +1,5 @@
-"""Expectations as sums over nodes (math: f_q = ∫σ*(x_q; ·)dρ, Ψ = Σ p_q (f_q − y_q) σ*(x_q; ·)).
+"""Expectations as sums over nodes, f_q = ∫σ*(x_q; ·)dρ and Ψ = Σ p_q (f_q − y_q) σ*(x_q; ·): eqs. (2.1) to
+(2.4).
 
 The nodes are those of a finite law, exactly, or Monte-Carlo samples; the core streams them, so that memory
 does not grow with their number.

@@ -1,4 +1,6 @@
-"""Small ladders beside the experiment `ladder`: what the theorem says of other models, in numbers only."""
+"""Small ladders beside the experiment `ladder`, for what theory says about other models; only numbers,
+no picture.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ from .isotropic_gaussians import DELTA, MODEL, NORM, SIGMA, D
 THEOREM = "the theorem"
 DIMENSIONS = (80, 160, 320)
 SIGNED = init.Product(a=init.Normal(1.0, 0.3), w=init.Radial(NORM))
-NOISE = 0.1  # D/β
+NOISE = 0.1  # D/β, the temperature times the length of a row
 
-# Where a step of 5·10⁻⁵ moves the risk of the law by 17 %: the ten lines of the README.
+# A step that moves the risk of the law by 17 %, as in the ten lines of the README.
 COARSE = 5e-5
 STEEP = Model(data=data.IsotropicGaussians(d=320, delta=0.5), network=Network(SIGMA), init=init.Radial(0.4))
 HORIZON = 0.05
@@ -37,14 +39,16 @@ def slope(
     of: str = "",
     note: str = "",
 ) -> Row:
-    """A slope as a row, with its standard error."""
+    """A row of the report for one fitted slope, with its standard error."""
     error = (rate.high - rate.low) / 4  # of a 95 % interval
     name = f"{of}slope of {rate.gap} in {rate.variable}, {quantity}"
     return Row(name, round(rate.slope, 3), there, tolerance, source, error, note)
 
 
 def variants(work: Work, replicas: int) -> Iterator[Row]:
-    """Euler's error, dimension, fixed and trained output weights, noise, and the bias of a coarse step."""
+    """Rows on Euler's error, dimension, fixed and trained output weights, noise, and the bias of a
+    coarse step.
+    """
     work.tell("small ladders of variants …")
     options: dict[str, Any] = {
         "horizon": 0.25,
@@ -109,7 +113,7 @@ def _coarse(work: Work, replicas: int) -> Iterator[Row]:
 
 
 def _done(ladder: theory.Ladder) -> theory.Ladder:
-    """A ladder with all of its replicas."""
+    """Refuse a ladder of which Ctrl-C left out replicas."""
     if ladder.meta["status"] == "interrupted":
         raise KeyboardInterrupt
     return ladder

@@ -1,4 +1,4 @@
-"""Panels that several experiments share: a network over its limit."""
+"""Panels of figures that several experiments share: networks drawn over their limit."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 NETWORK, LIMIT = COLORS[0], COLORS[1]
 INCHES = (8.0, 3.7)
-_VISIBLE = 1e-3  # of the highest
+_VISIBLE = 1e-3  # heights below this fraction of the highest are not shown
 
 
 def blank(inches: tuple[float, float] = INCHES) -> Figure:
-    """A figure that needs no display."""
+    """A matplotlib figure that needs no display."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=inches, dpi=150, layout="constrained")
 
 
 def wide(rows: int) -> tuple[Figure, list[Axes], Axes]:
-    """Rows of laws on the left, one panel on the right."""
+    """A figure with rows of laws on the left and one panel on the right."""
     figure = blank()
     halves: Any = figure.subfigures(1, 2, width_ratios=(1.0, 1.15))
     left, right = halves
@@ -46,7 +46,7 @@ def laws_over_limit(
     step: float,
     low: float = 0.0,
 ) -> None:
-    """|w| of networks as bars over the density of the limit, one row for each time.
+    """Draw |w| of networks as bars over the density of the limit, one row for each time.
 
     Heights are those right of `low`; what gathers left of it is told in words.
     """
@@ -79,7 +79,7 @@ def over_limit(
     colors: tuple[str, str] = (NETWORK, LIMIT),
     labels: tuple[str, str] = ("", ""),
 ) -> None:
-    """A series of networks as points, with 95 % intervals, on the line of the limit."""
+    """Draw a series of networks as points with 95 % intervals, on the line of the limit."""
     there = limit.risk if name == "risk" else limit.observed[name]
     here = network.risk if name == "risk" else network.observed[name]
     if there is None or here is None:
@@ -101,14 +101,14 @@ def over_limit(
 
 
 def networks(run: Trajectory) -> str:
-    """How many networks of how many neurons."""
+    """A phrase that says how many networks of how many neurons."""
     final: Any = run.final
     count = "" if final.ndim == 2 else f"{len(final)} × "
     return f"SGD, {count}{final.shape[-2]} neurons"
 
 
 def steps_above(ax: Axes, forward: Any, back: Any) -> None:
-    """A second clock above: the steps of SGD as a function of t, and back."""
+    """Add a second axis above, with the steps of SGD as a function of t."""
     above = ax.secondary_xaxis("top", functions=(forward, back))
     above.set_xlabel("steps of SGD", fontsize=TEXT)
     above.tick_params(which="both", labelsize=TEXT - 1, color=GREY, width=0.7)
@@ -116,12 +116,12 @@ def steps_above(ax: Axes, forward: Any, back: Any) -> None:
 
 
 def times(factor: float, x: Any) -> Any:
-    """A clock on which steps are equal."""
+    """Times at equal numbers of steps of a clock."""
     return factor * np.asarray(x)
 
 
 def along(x: FloatArray, y: FloatArray, at: Any) -> Any:
-    """y as a function of x, straight in logarithms, also beyond the ends."""
+    """Interpolate y as a function of x linearly in logarithms, and extrapolate beyond the ends."""
     few = np.unique(np.geomspace(1, len(x), 200).astype(int)) - 1
     a, b, z = np.log(x[few]), np.log(y[few]), np.log(np.maximum(np.asarray(at, dtype=float), 1e-300))
     slopes = (b[1] - b[0]) / (a[1] - a[0]), (b[-1] - b[-2]) / (a[-1] - a[-2])
@@ -131,12 +131,12 @@ def along(x: FloatArray, y: FloatArray, at: Any) -> Any:
 
 
 def quiet(ax: Axes) -> Axes:
-    """The common style of axes."""
+    """Apply the common style to axes."""
     return axes(ax)
 
 
 def spaced(count: float) -> str:
-    """A large number with thin spaces between thousands."""
+    """Format a large number with thin spaces between thousands."""
     return f"{count:,.0f}".replace(",", "\u2009")
 
 

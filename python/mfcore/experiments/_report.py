@@ -1,4 +1,4 @@
-"""What an experiment gives: a picture, the numbers in it, and a table of measured beside published ones."""
+"""The report of an experiment: a picture, its numbers, and a table of measured beside published numbers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ..runs._trajectory import Measure, Trajectory
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SMALL = 2000  # numbers; networks with more are stored as the coordinates that pictures show
+_SMALL = 2000  # larger networks are stored as the coordinates that pictures show, not as parameters
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number beside what it should be.
+    """One measured number beside the number it should be.
 
     Args:
         quantity: What it is, in words.
@@ -56,11 +56,11 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Whether the two are within the tolerance."""
+        """Whether the two differ by no more than the tolerance."""
         return bool(abs(self.measured - self.expected) <= self.tolerance)
 
     def cells(self) -> list[str]:
-        """The entries of a table."""
+        """The entries of the row, as text."""
         spread = "" if self.error is None else f" ± {self.error:.1g}"
         verdict = "yes" if self.agrees else "**no**"
         numbers = [f"{self.measured:.5g}{spread}", f"{self.expected:.5g}", f"{self.tolerance:.2g}"]
@@ -72,7 +72,7 @@ _HEAD = ["quantity", "here", "there", "tolerance", "agrees", "source", "note"]
 
 @dataclass(frozen=True)
 class Report:
-    """The result of an experiment.
+    """The result of an experiment: picture, rows, and runs.
 
     Args:
         name: That of the experiment.
@@ -97,13 +97,13 @@ class Report:
     animation: Any = None
 
     def table(self) -> list[list[str]]:
-        """Head and rows; columns that would be empty are left out."""
+        """The head and the rows of the table, without empty columns."""
         lines = [_HEAD, *(row.cells() for row in self.rows)]
         used = [k for k in range(len(_HEAD)) if any(line[k] for line in lines[1:])]
         return [[line[k] for k in used] for line in lines]
 
     def markdown(self, made: str) -> str:
-        """The report as a page; `made` says how and when."""
+        """The report as a Markdown page; `made` says how and when it was made."""
         head, *lines = self.table()
         rows = [head, ["---"] * len(head), *lines]
         table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
@@ -174,13 +174,13 @@ def _numbers(name: str, measure: Measure, run: Trajectory) -> dict[str, FloatArr
 
 
 def averaged(quantity: str, samples: FloatArray, expected: float, tolerance: float, source: str) -> Row:
-    """A row of the mean over networks, with its standard error."""
+    """A row for the mean over networks of some values, with its standard error."""
     mean, error = mean_and_error(samples)
     return Row(quantity, mean, expected, tolerance, source, error)
 
 
 def mean_and_error(values: FloatArray) -> tuple[float, float | None]:
-    """Mean over networks and its standard error, where there are several."""
+    """The mean over networks and its standard error, NaN for a single network."""
     values = np.atleast_1d(values)
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
     return float(values.mean()), error

@@ -1,4 +1,4 @@
-"""How experiments run: each run is announced with the time it will take, and kept."""
+"""Run the runs of an experiment: announce each with its estimated time, and keep the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..reductions._model import ReducedModel
 from ..runs._solve import solve
 from ..runs._trajectory import Trajectory
 
-_PROBE = 1.0  # seconds
+_PROBE = 1.0  # seconds for which SGD is timed before its run
 
 
 def _silent(_: str) -> None:
@@ -22,7 +22,7 @@ def _silent(_: str) -> None:
 
 @dataclass
 class Work:
-    """The runs of one experiment.
+    """The runs of one experiment, and how they are announced.
 
     Args:
         seed: Of all runs: networks and their limit start alike.
@@ -56,7 +56,8 @@ class Work:
         steps: int | None = None,
         **options: Any,
     ) -> Trajectory:
-        """`mf.solve` with the seed; the result is kept under `name`, also that of an interrupted run.
+        """Call `mf.solve` with the experiment's seed; the result, also of an interrupted run, is kept under
+        `name`.
 
         Args:
             name: What it is called.
@@ -80,13 +81,13 @@ class Work:
         return run
 
     def seconds(self) -> float:
-        """Since the work began."""
+        """Seconds since the work began."""
         return time.monotonic() - self.begun
 
     def _announce(
         self, name: str, model: Model | ReducedModel, method: Any, steps: int | None, options: dict[str, Any]
     ) -> None:
-        """Say what comes, and for SGD, which is what takes long, time its first steps to say how long."""
+        """Say what comes next and, for SGD, after timing its first steps, how long it will take."""
         if self.tell is _silent:
             return
         if steps is None:
@@ -103,7 +104,7 @@ class Work:
 
 
 def spoken(seconds: float) -> str:
-    """A duration in words, as roughly as an estimate is."""
+    """A duration in words, as rough as an estimate."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -37,7 +37,7 @@ STEP, STEPS = 2e-4, 10**7
 START = init.Product(a=init.Constant(1.0), b=init.Constant(1.0), w=init.Radial(0.8))
 NETWORK = Network(activations.relu, output="trained", bias="trained")
 
-# Read off the vector figure, to 0.01: the risk of its PDE, and of its runs of SGD.
+# After these steps the risks of PDE and SGD were read off the published vector figure, to 0.01.
 READ_AT = (10**2, 10**3, 10**4, 10**5, 10**6, round(10**6.5), 10**7)
 READ_PDE = {
     0.2: (2.009, 1.768, 1.259, 1.015, 0.999, 0.974, 0.010),
@@ -50,13 +50,14 @@ READ_SGD = {
     0.4: (0.917, 0.545, 0.062, 0.055),
     0.6: (0.625, 0.048, 0.033, 0.033),
 }
-STEEP, FLAT = 0.1, 0.03  # tolerances: where the risk falls, random initial atoms move it so much
+# tolerances of risks: STEEP where the risk falls fast and random initial atoms shift it, FLAT elsewhere
+STEEP, FLAT = 0.1, 0.03
 
-# The clock: moves of 2s_k, so that t = Σ 2s_k.
+# The rule of the publication moves by 2s_k per step, so that t = Σ 2s_k here.
 H = 2 * STEP
 assert conventions.mmn18(STEP).step == H
 
-# The density beside it: the truncated ReLU on the same classes.
+# The truncated ReLU, for a density in the plane on the same classes.
 SIGMA = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 PLANE = Model(
     data=data.AnisotropicGaussians(d=D, delta=0.6, s0=S0), network=Network(SIGMA), init=init.Radial(0.8)
@@ -67,10 +68,11 @@ LOOKS = (0.0, 0.5, 4.0)
 
 @dataclass(frozen=True)
 class Size:
-    """What the quick run has less of: the same steps, but fewer, for one Δ, and fewer atoms and cells."""
+    """Sizes of the run; the quick run has the same steps but fewer, one Δ, and fewer atoms and cells."""
 
-    deltas: tuple[float, ...] = DELTAS  # of networks
-    limits: tuple[float, ...] = DELTAS  # of atoms, which take little time: at least those of networks
+    deltas: tuple[float, ...] = DELTAS  # Δ of the networks
+    # Δ of the atoms, which take little time: at least those of the networks
+    limits: tuple[float, ...] = DELTAS
     steps: int = STEPS
     neurons: int = NEURONS
     replicas: int = 2
@@ -98,7 +100,9 @@ def model(delta: float) -> Model:
 
 
 def run(work: Work, size: Size) -> Report:
-    """Atoms at d = 320 and at d = ∞, networks, and the density of another network in the plane."""
+    """Run atoms at d = 320 and at d = ∞, networks, and a density in the plane, and compare them with the
+    publication.
+    """
     clock = H * np.cumsum(np.arange(1.0, STEPS + 1) ** -0.25)  # t after 1, 2, … steps
     late = np.linspace(0.1 * STEPS, STEPS, 60)
     many = np.unique(np.concatenate([np.geomspace(1, STEPS, 100), READ_AT, READ_SGD_AT, late]).round())
@@ -201,7 +205,7 @@ def _rows(runs: Mapping[str, Trajectory], size: Size, clock: FloatArray) -> list
 
 
 def _close(risk: float) -> float:
-    """The tolerance of a risk: between its two levels it falls."""
+    """The tolerance of a risk at a published time: large while the risk falls between its two plateaus."""
     return STEEP if 0.1 < risk < 0.98 else FLAT
 
 

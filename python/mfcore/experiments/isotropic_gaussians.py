@@ -29,10 +29,10 @@ from ._work import Work
 # As published.
 D, DELTA, NEURONS, NORM = 40, 0.8, 800, 0.8
 STEP, STEPS = 1e-6, 10**7
-SHOWN = (10**3, 4 * 10**6, 10**7)  # steps with a histogram
+SHOWN = (10**3, 4 * 10**6, 10**7)  # steps after which histograms are drawn
 SIGMA = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 
-# The clock: its rule moves by 2s per step, so that t = 2·10⁻⁶·k here, and the run ends at t = 20.
+# The rule of the publication moves by 2s per step: t = 2·10⁻⁶·k here, and the run ends at t = 20.
 CLOCK = conventions.mmn18(STEP)
 HORIZON = STEPS * 2 * STEP
 TIMES = tuple(k * 2 * STEP for k in SHOWN)
@@ -42,9 +42,9 @@ MODEL = Model(data=data.IsotropicGaussians(d=D, delta=DELTA), network=Network(SI
 
 @dataclass(frozen=True)
 class Size:
-    """What the quick run has less of."""
+    """Sizes of the run; the quick run has smaller ones."""
 
-    step: float = 2e-6  # h
+    step: float = 2e-6  # h of SGD
     neurons: int = NEURONS
     replicas: int = 8
     save_points: int = 16
@@ -55,12 +55,12 @@ class Size:
 FULL = Size()
 QUICK = Size(step=2e-5, replicas=4, held_out=40_000, cells=400)
 
-# An independent computation with 2000 atoms on the drift of d = 40, and the figure's third panel.
+# The reference: an independent computation with 2000 atoms at d = 40, and the figure's third panel.
 SOURCE = "2000 atoms, LSODA"
 
 
 def run(work: Work, size: Size) -> Report:
-    """The density, the networks, and both in one picture."""
+    """Run the density and the networks, and draw both in one picture."""
     late = np.linspace(6.0, HORIZON, 8)  # where the risk falls
     line = np.unique([*log_times(TIMES[0], 5.0, 60), *np.linspace(5.0, HORIZON, 46), *late])
     points = np.array([*log_times(TIMES[0], 4.0, size.save_points), *late])

@@ -27,7 +27,7 @@ from .isotropic_gaussians import DELTA, MODEL, D
 
 @dataclass(frozen=True)
 class Size:
-    """What the quick run has less of."""
+    """Sizes of the run; the quick run has smaller ones."""
 
     neurons: tuple[int, ...] = (25, 50, 100, 200, 400)
     step: tuple[float, ...] = (4e-4, 2e-4, 1e-4, 5e-5)
@@ -35,7 +35,7 @@ class Size:
     replicas: int = 16
     gd_steps: int = 50
     save_points: int = 11
-    variants: int = 8  # replicas of the small ladders
+    variants: int = 8  # replicas of the small ladders of `_ladder_variants`
 
 
 FULL = Size()
@@ -45,7 +45,7 @@ QUICK = Size(
 
 
 def run(work: Work, size: Size) -> Report:
-    """The budget in risk, the distances of neurons, and their rates."""
+    """Measure the budget in risk, the distances of neurons, and their rates."""
     work.solve("pde", MODEL, PDE(), horizon=size.horizon)
     budget = _budget(work, size)
     figure = blank((12.9, 7.2))
@@ -91,7 +91,7 @@ def run(work: Work, size: Size) -> Report:
 
 
 def _budget(work: Work, size: Size) -> theory.Ladder:
-    """The ladder itself; an interrupted one is kept, but no report."""
+    """Run the ladder; if Ctrl-C interrupts it, keep what is there and make no report."""
 
     def measured(replicas: int, progress: bool) -> theory.Ladder:
         return theory.ladder(
@@ -127,7 +127,7 @@ def _slopes(budget: theory.Ladder) -> Iterator[Row]:
 
 
 def _sampling(budget: theory.Ladder) -> Row:
-    """E R_N − R = (∫U(θ, θ)dρ − ∫∫U)/N at t = 0, for all N."""
+    """Rows for E R_N − R = (∫U(θ, θ)dρ − ∫∫U)/N at t = 0, for all N (eq. (10.1))."""
     found = np.ravel(-budget.gap("PDE-ND")[:, 0, :, 0] * np.array(budget.neurons)[:, None])
     reduced = MODEL.reduce()
     assert reduced.initial is not None
@@ -139,7 +139,7 @@ def _sampling(budget: theory.Ladder) -> Row:
 
 
 def _bias(budget: theory.Ladder, moved: FloatArray) -> Row:
-    """Of the mean of |w| at the end, for the widest network and the longest step."""
+    """A row for the bias of the mean of |w| at the end, for the widest network and the longest step."""
     widest, longest = int(np.argmax(budget.neurons)), int(np.argmax(budget.step))
     found = (budget.norm[widest, longest, :, 4] - budget.norm[widest, longest, :, 2])[:, -1]
     _, error = mean_and_error(found)

@@ -35,19 +35,19 @@ from ._work import Work
 
 D, DELTA, NORM = 40, 0.4, 0.8
 SIGMA = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
-NOISE = 0.1  # D/β of the run
-NOISES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)  # of the stationary laws
-BOX = (0.0, 4.0)  # radii; the Gibbs law has 1e-12 of its mass beyond 3.8
+NOISE = 0.1  # D/β of the runs over time
+NOISES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)  # D/β of the stationary laws
+BOX = (0.0, 4.0)  # interval of radii; the Gibbs law has 1e-12 of its mass beyond 3.8
 HORIZON = 100.0
 
 
 @dataclass(frozen=True)
 class Size:
-    """What the quick run has less of."""
+    """Sizes of the run; the quick run has smaller ones."""
 
     cells: int = 800
     step: float = 1e-5
-    until: float = 8.0  # of the networks
+    until: float = 8.0  # horizon of the networks
     neurons: int = 800
     replicas: int = 4
 
@@ -57,7 +57,7 @@ QUICK = Size(cells=400, step=4e-5, replicas=2)
 
 
 def model(noise: float) -> Model:
-    """The problem at D/β = `noise`. The clock is canonical: drift −∇Ψ_λ, diffusion 1/β."""
+    """The model with D/β = `noise`, on the clock of this library: dθ = −∇Ψ_λ dt + √(2/β) dB."""
     return Model(
         data=data.IsotropicGaussians(d=D, delta=DELTA),
         network=Network(SIGMA),
@@ -68,7 +68,7 @@ def model(noise: float) -> Model:
 
 
 def run(work: Work, size: Size) -> Report:
-    """The PDE to its stationary law, stationary laws at other temperatures, and noisy SGD."""
+    """Run the PDE to its stationary law, compute stationary laws at other temperatures, and run noisy SGD."""
     noisy = model(NOISE)
     times = np.unique([0.0, *log_times(1e-2, HORIZON, 40), size.until])
     method = PDE(size.cells, extent={"r": BOX}, error=False)

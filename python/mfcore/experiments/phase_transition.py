@@ -36,22 +36,22 @@ from ._work import Work
 D, NEURONS, NORM = 40, 800, 0.8
 SIGMA = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 
-# Found elsewhere: a convex quadratic programme on a grid of radii, and the equations of one sphere.
+# Reference values: a convex quadratic programme on a grid of radii (d = 40), and the equations of one sphere.
 LEAST = {
     40: {0.2: 0.3951, 0.4: 0.0729, 0.6: 0.0152, 0.8: 0.0031},
     math.inf: {0.2: 0.34115, 0.4: 0.02557, 0.6: 0.0, 0.8: 0.0},
 }
 THRESHOLD = {40: 0.4311, math.inf: 0.47422}
-CLAIMED = 0.47  # as the publication's threshold is remembered
+CLAIMED = 0.47  # the threshold that the publication claims, as remembered
 
 
 @dataclass(frozen=True)
 class Size:
-    """What the quick run has less of."""
+    """Sizes of the run; the quick run has smaller ones."""
 
-    deltas: tuple[float, ...] = tuple(np.linspace(0.05, 0.9, 35).round(4).tolist())  # of optima
-    near: int = 13  # more of them around the thresholds
-    trained: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of networks
+    deltas: tuple[float, ...] = tuple(np.linspace(0.05, 0.9, 35).round(4).tolist())  # Δ of the optima
+    near: int = 13  # further Δ around the thresholds
+    trained: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # Δ of the networks
     step: float = 4e-6
     horizon: float = 40.0
     neurons: int = NEURONS
@@ -71,14 +71,14 @@ QUICK = Size(
 
 
 def model(delta: float, d: float) -> Model:
-    """The problem; the start matters to networks only."""
+    """The model at Δ = `delta`; its initial law matters to networks only."""
     return Model(
         data=data.IsotropicGaussians(d=d, delta=delta), network=Network(SIGMA), init=init.Radial(NORM)
     )
 
 
 def run(work: Work, size: Size) -> Report:
-    """Optima and thresholds, then the PDE and networks to a finite time."""
+    """Compute optima and thresholds, and run the PDE and networks for a finite time."""
     deltas = np.unique([*size.deltas, *size.trained, 0.2, 0.4, 0.6, 0.8, *np.linspace(0.42, 0.48, size.near)])
     deltas = np.unique(deltas.round(6))
     work.tell(f"optima at {len(deltas)} values of Δ, d = {D} and ∞ …")
@@ -159,7 +159,7 @@ def closed_form() -> float:
 
 
 def threshold(d: float, width: float = 1e-5) -> tuple[float, float]:
-    """Δ between which the best single sphere stops being optimal."""
+    """The interval of Δ in which the best single sphere stops being optimal."""
     low, high = 0.3, 0.6
     while high - low > width:
         middle = 0.5 * (low + high)

@@ -36,7 +36,7 @@ D, DELTA, NEURONS, KAPPAS = 320, 0.5, 800, (0.1, 0.4)
 STEP, STEPS = 1e-5, 10**7
 SIGMA = activations.piecewise_linear(knots=[0.0, 0.5, 1.5], values=[-2.5, -4.0, 7.5])
 
-# Read off the vector figure, to 0.01: after so many steps the risk of the PDE and its mean |w|.
+# After these steps the risk of the PDE and its mean |w| were read off the published vector figure, to 0.01.
 READ_AT = (10**2, 10**3, 10**4, 10**5, 10**6, 10**7)
 READ_RISK = {
     0.1: (7.956, 7.847, 7.266, 7.250, 7.251, 7.257),
@@ -50,14 +50,14 @@ READ_NORM = {
 # Found elsewhere by evaluating R(δ_r) at d = ∞.
 CRITICAL, AT_CRITICAL, LOWEST, AT_LOWEST = 0.1963, 8.4295, 2.0877, 0.0083
 
-# The clock: moves of 2s_k, so that t = Σ 2s_k.
+# The rule of the publication moves by 2s_k per step, so that t = Σ 2s_k here.
 H = 2 * STEP
 assert conventions.mmn18(STEP).step == H
 
 
 @dataclass(frozen=True)
 class Size:
-    """What the quick run has less of: it has the same steps, but stops after a tenth of them."""
+    """Sizes of the run; the quick run has the same steps, but stops after a tenth of them."""
 
     steps: int = STEPS
     neurons: int = NEURONS
@@ -76,14 +76,16 @@ def schedule(time: Any) -> Any:
 
 
 def model(kappa: float, d: float = D) -> Model:
-    """The problem, started at radius κ."""
+    """The model, whose neurons start at radius κ."""
     return Model(
         data=data.IsotropicGaussians(d=d, delta=DELTA), network=Network(SIGMA), init=init.Radial(kappa)
     )
 
 
 def run(work: Work, size: Size) -> Report:
-    """Densities, networks, and the landscape that explains both."""
+    """Run densities and networks from both sides of the critical radius, and draw the risk of one sphere
+    over its radius.
+    """
     clock = H * np.cumsum(np.arange(1.0, size.steps + 1) ** -0.25)  # t after 1, 2, … steps
     decades = math.log10(size.steps)
     looks = np.unique(np.geomspace(10, size.steps, round((decades - 1) * size.per_decade) + 1).round())
@@ -146,7 +148,7 @@ def run(work: Work, size: Size) -> Report:
 
 
 def _extrema(limit: ReducedModel) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(r, R(δ_r)) at the maximum between 0 and 1, and at the minimum beyond it."""
+    """(r, R(δ_r)) at the maximum of the risk of one sphere in 0 < r < 1, and at the minimum beyond."""
 
     def single(r: float, sign: float = 1.0) -> float:
         return sign * float(risk(limit, [[r]]))

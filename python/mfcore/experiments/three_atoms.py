@@ -32,19 +32,19 @@ TEACHER = LENGTH * np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
 START = np.array([[0.35, 0.1], [0.1, -0.25], [-0.1, 0.5]])
 NETWORK = Network(activations.relu)
 MODEL = Model(data=data.Teacher(NETWORK, TEACHER), network=NETWORK, init=init.Points(START))
-# With nothing to learn only the interaction is left; what it lacks of ∇Ψ is ∇V.
+# The same model with labels 0: ∇Ψ is the interaction alone, and what it lacks of the full ∇Ψ is ∇V.
 INTERACTION = MODEL.replace(data=data.Linear(w=np.zeros(2)))
 HORIZON = 60.0
 SHOWN = (0.0, 4.0, 60.0)
-BOX = 2.1  # half the side of the pictures
-STRIDE = 1.5  # arrows on neurons are as long as what this time would do
+BOX = 2.1  # half of the side of the pictures
+STRIDE = 1.5  # arrows on neurons show the way they would go in this time
 
 ALSO = (".gif",)
 
 
 @dataclass(frozen=True)
 class Size:
-    """What the quick run has less of."""
+    """Sizes of the run; the quick run has smaller ones."""
 
     step: float = 2e-3  # h of SGD
     frames: int = 120
@@ -55,7 +55,7 @@ QUICK = Size(step=2e-2, frames=60)
 
 
 def run(work: Work, size: Size) -> Report:
-    """The flow, gradient descent and SGD from the same three neurons."""
+    """Run gradient flow, gradient descent and SGD from the same three neurons."""
     # Frames are denser where more happens.
     late = HORIZON * np.linspace(0.0, 1.0, size.frames) ** 2.5
     times = np.union1d(late, SHOWN)
@@ -122,13 +122,13 @@ def _rows(flow: Trajectory, gd: Trajectory, sgd: Trajectory) -> list[Row]:
 
 
 def _forces(points: FloatArray, neurons: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """−∇V and −∇∫U dρ at points."""
+    """The two forces −∇V and −∇∫U dρ at points."""
     interaction = -grad_psi(INTERACTION, points, neurons)
     return -grad_psi(MODEL, points, neurons) - interaction, interaction
 
 
 def _at(run: Trajectory, t: float) -> FloatArray:
-    """The neurons at a time between those kept, on the straight line."""
+    """The neurons at a time between those kept, by linear interpolation."""
     kept = np.array(list(run.kept))
     k = int(np.clip(np.searchsorted(kept, t, side="right"), 1, len(kept) - 1))
     share = (t - kept[k - 1]) / (kept[k] - kept[k - 1])
@@ -155,7 +155,7 @@ def _figure(flow: Trajectory, sgd: Trajectory) -> Any:
 
 
 def _panel(ax: Any, neurons: FloatArray, which: int) -> None:
-    """Field (0), interaction (1) or both (2), on a grid and on the neurons."""
+    """Draw the force of the data (0), of the interaction (1) or both (2), on a grid and on the neurons."""
     side = np.linspace(-BOX, BOX, 15)[1:-1]
     grid = np.stack([x.ravel() for x in np.meshgrid(side, side)], axis=1)
     forces = _forces(grid, neurons)
@@ -192,7 +192,7 @@ def _paths(ax: Any, flow: Trajectory, sgd: Trajectory, end: float) -> None:
 
 
 def _animation(path: Path, flow: Trajectory, sgd: Trajectory) -> Path:
-    """The three panels over time; Pillow, which matplotlib brings, writes it."""
+    """Animate the three panels over time, written by Pillow, which comes with matplotlib."""
     from matplotlib.animation import PillowWriter
 
     figure = blank((8.0, 3.1))

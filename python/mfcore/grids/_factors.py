@@ -1,4 +1,4 @@
-"""Factors of features on a grid, in the form the core wants."""
+"""Factors of features on a grid, in the layout that `_core.GridPotential` takes (eqs. (2.7), (2.8))."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from .. import _core
 from .._base.check import FloatArray
 
-COMPRESSION = 1e-12  # relative to the largest feature
+COMPRESSION = 1e-12  # largest deviation of a compressed feature, relative to the largest feature
 
 
 def orthonormal(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """coefficients = turn · nodes, with orthonormal rows of `nodes`."""
+    """Factorise coefficients = turn · nodes with orthonormal rows of `nodes`."""
     nodes, turn = _core.qr(coefficients.T)
     return np.ascontiguousarray(turn.T), np.ascontiguousarray(nodes.T)
 
@@ -21,7 +21,9 @@ def orthonormal(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
 def in_order(
     parts: Sequence[FloatArray], core: FloatArray, order: Sequence[int]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Factors of all coordinates as those of the two axes of the core: (n1, a), (n2, b), (a·b, rank)."""
+    """Combine the factors of all coordinates into those of the core's two axes: (n1, a), (n2, b), (a·b,
+    rank).
+    """
     rank = core.shape[1]
     core = core.reshape(*(part.shape[1] for part in parts), rank).transpose(*order, len(order))
     first, last = parts[order[0]], parts[order[-1]]
@@ -37,7 +39,7 @@ def in_order(
 def on_cells(
     first: FloatArray, second: FloatArray, core: FloatArray, nodes: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The same table with fewer functions: what the box needs between the centres of cells, they do not."""
+    """Reduce the factors of a box to the functions that differ at the centres of the cells."""
     (q1, r1), (q2, r2) = _core.qr(first), _core.qr(second)
     a, b, rank = r1.shape[1], r2.shape[1], core.shape[1]
     half = _core.product(r1, core.reshape(a, b * rank)).reshape(len(r1), b, rank)
@@ -47,7 +49,7 @@ def on_cells(
 
 
 def tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Factors of the two axes, core and nodes of a full table, axis by axis."""
+    """Factorise a full table of features, axis by axis, into factors of two axes, core and nodes."""
     q = table.shape[1]
     first, rest = _cut(table.reshape(-1, last * q))
     a = len(rest)
@@ -59,7 +61,9 @@ def tucker(table: FloatArray, last: int) -> tuple[FloatArray, FloatArray, FloatA
 
 
 def _cut(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal columns and coefficients, off by a third of the tolerance in the spectral norm."""
+    """Orthonormal columns and coefficients of a matrix, with an error of a third of the tolerance in
+    spectral norm.
+    """
     side = table
     if table.shape[1] > len(table):  # the same columns and singular values
         _, triangle = _core.qr(table.T)

@@ -1,4 +1,5 @@
-"""Functions of one coordinate that span a family of features, found on lines along that coordinate.
+"""Find functions of one coordinate that span all features, by sampling the features on lines along that
+coordinate.
 
 A fibre is a feature on a line, as a function of the coordinate that varies there. `Fibres` samples them on
 panels that are halved until a polynomial resolves every fibre; `row_space` finds what they span.
@@ -15,25 +16,29 @@ import numpy as np
 from .. import _core
 from .._base.check import FloatArray
 
-# Terms of a panel's polynomial. With 14 the features of kinked activations at d = 320 need twice as many
-# samples in all for 1e-12, with 24 no fewer.
+# Terms of the Chebyshev series on one panel, eq. (2.10). With 14 the features of kinked activations at
+# d = 320 need twice as many samples in all for 1e-12, with 24 no fewer.
 TERMS = 18
-NARROWEST = 2.0**-40  # panel, as a part of all: narrower than any kink needs
-OVERSAMPLING = 1.25  # places per function
-CHUNK = 4_000_000  # entries of features taken together
+NARROWEST = 2.0**-40  # least length of a panel as a fraction of the axis: kinks need none shorter
+OVERSAMPLING = 1.25  # sampling points per function
+CHUNK = 4_000_000  # most numbers of features evaluated in one call
 SKETCH = 256  # rows of the first random sketch of a large matrix
 
-_POINTS = np.sin(np.pi * (np.arange(TERMS) - (TERMS - 1) / 2) / TERMS)  # Chebyshev points, increasing
-_SERIES = np.linalg.inv(np.polynomial.chebyshev.chebvander(_POINTS, TERMS - 1))  # values to coefficients
+# Chebyshev points in [−1, 1], increasing
+_POINTS = np.sin(np.pi * (np.arange(TERMS) - (TERMS - 1) / 2) / TERMS)
+# matrix from values at these points to Chebyshev coefficients
+_SERIES = np.linalg.inv(np.polynomial.chebyshev.chebvander(_POINTS, TERMS - 1))
 
 
 class NotSeparableError(Exception):
-    """The features are not smooth enough, or too dear, for products of functions of one coordinate."""
+    """Features are not smooth enough, or cost too much, to be written as products of functions of one
+    coordinate.
+    """
 
 
 @dataclass
 class Sampler:
-    """√p_q Φ_q(z) in an orthonormal basis of combinations of nodes, which grows with what is seen.
+    """√p_q Φ_q(z) in an orthonormal basis of combinations of nodes that grows with each sample.
 
     Args:
         function: From points, (n, k), to √p_q Φ_q, (n, Q).
@@ -49,10 +54,10 @@ class Sampler:
     most: int
     most_nodes: int
     points: int = 0
-    largest: float = 0.0  # entry so far
+    largest: float = 0.0  # largest entry seen
 
     def raw(self, z: FloatArray) -> FloatArray:
-        """√p_q Φ_q(z), shape (n, Q)."""
+        """√p_q Φ_q(z), shape (n, Q), not yet in the basis."""
         self._afford(len(z))
         self.points += len(z)
         values = self.function(z)
@@ -62,7 +67,7 @@ class Sampler:
         return values
 
     def __call__(self, z: FloatArray) -> FloatArray:
-        """Coordinates in the basis, shape (n, combinations)."""
+        """Coordinates of √p_q Φ_q(z) in the basis, shape (n, combinations); the basis grows if needed."""
         self._afford(len(z))
         chunk = max(1, CHUNK // self.nodes.shape[1])
         parts = [np.empty((0, len(self.nodes)))]
@@ -89,7 +94,7 @@ class Sampler:
 
 
 class Fibres:
-    """Fibres along coordinate c, sampled on panels that resolve them.
+    """The features on lines along coordinate c, sampled on panels that are halved until they resolve them.
 
     Args:
         c: The coordinate.
@@ -111,11 +116,11 @@ class Fibres:
 
     @property
     def points(self) -> FloatArray:
-        """Where the panels are sampled."""
+        """The points of the coordinate at which the panels are sampled."""
         return _places(self.panels)
 
     def add(self, sample: Sampler, lines: FloatArray, tolerance: float) -> None:
-        """Sample lines through these points too, or check the old ones if there are none.
+        """Sample lines through further points, halving panels; without points, only check the present panels.
 
         Panels are halved until all fibres are resolved.
         """
@@ -151,7 +156,7 @@ class Fibres:
             self.panels, self.values, unchecked = panels, values, values
 
     def functions(self, tolerance: float) -> FloatArray:
-        """An orthonormal basis of the fibres at `points`, one function a column."""
+        """An orthonormal basis of the sampled fibres at `points`, one function a column."""
         most = max(panel.shape[2] for panel in self.values)
         values = np.vstack([_flat(panel) for panel in self._wider(most)])
         return np.ascontiguousarray(row_space(values.T, tolerance).T)
@@ -161,7 +166,8 @@ class Fibres:
         return np.asarray(_SERIES @ functions.reshape(len(self.panels), TERMS, -1))
 
     def places(self, functions: FloatArray, old: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Places that determine a combination of the functions, the old ones first, and how.
+        """Points of the coordinate at which values determine every combination of the functions, and the
+        interpolation from them.
 
         Returns:
             The places, and the matrix that maps values there to coefficients of the functions.
@@ -193,13 +199,13 @@ class Fibres:
 
 
 def wider(values: FloatArray, combinations: int) -> FloatArray:
-    """Coordinates in a basis that has grown since: zeros for what was missed."""
+    """Pad coordinates with zeros to the present size of a basis that has grown."""
     missing = combinations - values.shape[-1]
     return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]) if missing else values
 
 
 def row_space(matrix: FloatArray, tolerance: float, most: int | None = None) -> FloatArray:
-    """Orthonormal rows, as few as span the rows of `matrix` up to `tolerance` in every entry.
+    """As few orthonormal rows as represent the rows of `matrix` to `tolerance` in every entry.
 
     If more than `most` are needed: at least that many, but perhaps too few.
     """
@@ -225,7 +231,7 @@ def row_space(matrix: FloatArray, tolerance: float, most: int | None = None) -> 
 def _smallest_rank(
     matrix: FloatArray, right: FloatArray, tolerance: float, sizes: FloatArray | None
 ) -> int | None:
-    """How many of the rows of `right` are needed; None if all of them, from a sketch, are not enough."""
+    """How many rows of `right` that takes; None if all rows of a sketch are not enough."""
     coordinates = _core.product(matrix, right.T)
     rest = 0.0 if sizes is not None else float(np.abs(matrix - _core.product(coordinates, right)).max())
     if rest > tolerance:
@@ -247,7 +253,7 @@ def _smallest_rank(
 
 
 def panel_values(edges: FloatArray, series: FloatArray, z: FloatArray) -> FloatArray:
-    """Functions given by their series on panels, at points."""
+    """Values of functions, given by Chebyshev series on panels, at points."""
     panel = np.clip(np.searchsorted(edges, z, side="right") - 1, 0, len(series) - 1)
     low, high = edges[panel], edges[panel + 1]
     terms = np.polynomial.chebyshev.chebvander(((z - low) - (high - z)) / (high - low), TERMS - 1)

@@ -1,4 +1,5 @@
-"""Tensor grids of cells for densities in reduced coordinates: features on them, and how they grow.
+"""Tensor grids of cells for densities in reduced coordinates: features at the centres, how grids grow and are
+coarsened.
 
 At most two coordinates move. Those that do not (rate 0) have a few cells, whose centres are Gauss nodes of
 the initial law; the core sees them as further cells of the first moving coordinate, with walls between.
@@ -19,12 +20,12 @@ from ._factors import COMPRESSION, in_order, on_cells, orthonormal, tucker
 from ._fibres import NotSeparableError
 from ._separable import Separable
 
-MOST_NUMBERS = 1 << 26  # of a table of features in two coordinates: 0.5 GB
+MOST_NUMBERS = 1 << 26  # most numbers of a full table of features in two coordinates: 0.5 GB
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Cells of every coordinate of a reduced model.
+    """Edges of the cells along every coordinate of a reduced model, and the features on them.
 
     Args:
         reduced: The model.
@@ -40,12 +41,12 @@ class Grid:
 
     @cached_property
     def moving(self) -> tuple[int, ...]:
-        """Coordinates with a rate > 0."""
+        """Numbers of the coordinates that move (rate > 0)."""
         return tuple(c for c, rate in enumerate(self.reduced.rates) if rate > 0)
 
     @cached_property
     def still(self) -> tuple[int, ...]:
-        """The others."""
+        """Numbers of the coordinates at rest (rate 0)."""
         return tuple(c for c, rate in enumerate(self.reduced.rates) if rate == 0)
 
     @cached_property
@@ -65,42 +66,42 @@ class Grid:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Coordinates in the order of the core: those at rest, then the moving ones."""
+        """The order of coordinates in the core: those at rest, then the moving ones."""
         return self.still + self.moving
 
     def to_core(self, mass: FloatArray) -> FloatArray:
-        """Masses as the core wants them, flat."""
+        """Masses in the order of the core, flat."""
         return np.ascontiguousarray(mass.transpose(self.order)).ravel()
 
     def from_core(self, flat: FloatArray) -> FloatArray:
-        """Masses in the order of the coordinates."""
+        """Masses of the core in the order and shape of the coordinates."""
         shape = tuple(self.shape[c] for c in self.order)
         return np.ascontiguousarray(flat.reshape(shape).transpose(np.argsort(self.order)))
 
     def axes(self) -> list[_core.GridAxis]:
-        """Widths, couplings and watched ends of the one or two axes of the core."""
+        """Widths, conductances and watched ends of the one or two axes of the core."""
         repeat = math.prod(self.shape[c] for c in self.still)
         found = []
         for c in self.moving:
             width, centers = np.diff(self.edges[c]), self.centers[c]
-            coupling = self.reduced.rates[c] / np.diff(centers)
+            conductance = self.reduced.rates[c] / np.diff(centers)
             n = len(width)
             if c == self.moving[0]:
-                coupling = np.tile(np.append(coupling, 0.0), repeat)[:-1]
+                conductance = np.tile(np.append(conductance, 0.0), repeat)[:-1]
                 width = np.tile(width, repeat)
             else:
                 repeat = 1
             ends = ([] if self.has_wall(c) else [0]) + [n - 1]
             watched = [k * n + end for k in range(repeat) for end in ends]
-            found.append(_core.GridAxis(width, coupling, watched))
+            found.append(_core.GridAxis(width, conductance, watched))
         return found
 
     def has_wall(self, c: int) -> bool:
-        """Whether the grid begins at 0 because the coordinate does."""
+        """Whether the grid ends at the wall r = 0 of a radius."""
         return bool(self.reduced.nonnegative[c] and self.edges[c][0] <= 0)
 
     def decay(self) -> FloatArray:
-        """λ|z|²/2 over decaying coordinates at the centres, in the order of the core."""
+        """λ|z|²/2 over the decaying coordinates at the centres, in the order of the core."""
         reduced = self.reduced
         square = [reduced.ridge / 2 * z**2 * d for z, d in zip(self.centers, reduced.decays, strict=True)]
         total = np.zeros(())
@@ -109,7 +110,9 @@ class Grid:
         return np.asarray(total.ravel())
 
     def with_features(self, before: Grid | None = None) -> Grid:
-        """The same with separable features that cover it, if they help: those of a grid before if they do."""
+        """A copy with separable features on a box around it (two moving coordinates); those of `before`
+        if they cover it.
+        """
         if len(self.moving) < 2:
             return self
         if before is not None and before.box is not None:
@@ -121,14 +124,16 @@ class Grid:
         return self.on_box(self._roomy_box())
 
     def on_box(self, box: FloatArray) -> Grid:
-        """The same with the separable features of a box, if there are."""
+        """A copy with the separable features of a box, if the features are separable there."""
         try:
             return replace(self, box=box, features=Separable.build(self.reduced, box, tolerance=COMPRESSION))
         except NotSeparableError:
             return replace(self, box=box, features=None)
 
     def _roomy_box(self) -> FloatArray:
-        """Two lengths more at both ends of moving coordinates, radii not below 0: features are dear."""
+        """A box two lengths longer at each end of moving coordinates (radii not below 0), as features
+        are costly to build.
+        """
         box = np.empty((len(self.edges), 2))
         for c, (edges, centers) in enumerate(zip(self.edges, self.centers, strict=True)):
             low, high = (edges[0], edges[-1]) if c in self.moving else (centers[0], centers[-1])
@@ -141,7 +146,9 @@ class Grid:
         return box
 
     def diffusion_axes(self) -> list[_core.DiffusionAxis]:
-        """The axes of the noisy core: coordinates at rest are a first one if they have several cells."""
+        """The axes for the core with noise; coordinates at rest form a first axis if they have several
+        cells.
+        """
         reduced, found = self.reduced, []
         repeat = math.prod(self.shape[c] for c in self.still)
         if repeat > 1:
@@ -154,7 +161,7 @@ class Grid:
         return found
 
     def still_log_volume(self, mass: FloatArray) -> float:
-        """Mean over `mass` of the log volume of its cell in the coordinates at rest."""
+        """The mean over `mass` of the log volume of the cells in the coordinates at rest."""
         logs = np.zeros(())
         for c in self.still:
             e = self.edges[c]
@@ -162,7 +169,9 @@ class Grid:
         return float((mass.sum(axis=self.moving) * logs).sum())
 
     def potential(self, threads: int = 0, *, split: bool = False) -> _core.GridPotential:
-        """Features at the centres, compressed; `split`: coordinates at rest are an axis of their own."""
+        """The compressed features at the centres (eq. (2.7)), for the core; `split`: coordinates at rest
+        are their own axis.
+        """
         reduced, decay = self.reduced, self.decay()
         root = np.sqrt(reduced.weights)
         if self.features is not None:
@@ -202,12 +211,14 @@ class Grid:
         return self.reduced.features(points)
 
     def coarse(self) -> Grid:
-        """Pairs of cells of the moving coordinates as one."""
+        """The grid whose cells along moving coordinates are pairs of cells of this one."""
         edges = tuple(_merged(e) if c in self.moving else e for c, e in enumerate(self.edges))
         return replace(self, edges=edges)
 
     def grown(self, c: int, side: int, most: int) -> Grid:
-        """A quarter longer along coordinate `c` at its low (0) or high (1) side, in at most `most` cells."""
+        """The grid made a quarter longer along coordinate `c` at its low (0) or high (1) side, of at
+        most `most` cells.
+        """
         edges = self.edges[c]
         if len(edges) - 1 + _quarter(edges) > most:
             if len(edges) % 2 == 0:  # an odd number of cells: one more, so that all have a partner
@@ -225,7 +236,7 @@ class Grid:
         return replace(self, edges=tuple(edges if i == c else e for i, e in enumerate(self.edges)))
 
     def trimmed(self, c: int, mass: FloatArray, least: float) -> Grid:
-        """Without cells at the ends of coordinate `c` that hold less than `least` together."""
+        """The grid without end cells of coordinate `c` that hold less than `least` together."""
         along = mass.sum(axis=tuple(i for i in range(mass.ndim) if i != c))
         low = 0 if self.has_wall(c) else int(np.searchsorted(np.cumsum(along), least)) // 4 * 4
         high = len(along) - int(np.searchsorted(np.cumsum(along[::-1]), least))
@@ -234,7 +245,7 @@ class Grid:
 
 
 def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
-    """Masses on another grid: what a cell holds is spread evenly over it. Exact where cells are merged."""
+    """Masses on another grid, each cell's mass spread evenly over it; exact where cells are merged."""
     for c, (a, b) in enumerate(zip(old.edges, new.edges, strict=True)):
         if a is not b and not np.array_equal(a, b):
             overlap = np.minimum.outer(b[1:], a[1:]) - np.maximum.outer(b[:-1], a[:-1])
@@ -247,7 +258,7 @@ def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
 
 
 def centered_edges(centers: FloatArray) -> FloatArray:
-    """Edges of cells with the given midpoints; 1 wide if there is only one."""
+    """Edges of cells with given midpoints; a single cell has width 1."""
     if len(centers) == 1:
         return np.array([centers[0] - 0.5, centers[0] + 0.5])
     # Widths are w_{i+1} = 2 (c_{i+1} - c_i) - w_i: all are w_0 or minus w_0 plus something known.
@@ -263,10 +274,10 @@ def centered_edges(centers: FloatArray) -> FloatArray:
 
 
 def _quarter(edges: FloatArray) -> int:
-    """About a quarter of the cells; a multiple of 4, so that grids of pairs of pairs stay aligned."""
+    """About a quarter of n cells, a multiple of 4, so that grids of pairs of pairs stay aligned."""
     return 4 * max(1, round((len(edges) - 1) / 16))
 
 
 def _merged(edges: FloatArray) -> FloatArray:
-    """Every other edge; the last cell of an odd number stays as it is."""
+    """Every other edge; the last of an odd number of cells is kept."""
     return edges[::2] if len(edges) % 2 == 1 else np.append(edges[:-1:2], edges[-1])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NotSeparableError", "Separable"]
 
-MOST_COORDINATES = 4  # that the core contracts
+MOST_COORDINATES = 4  # most coordinates that the core contracts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,7 +110,7 @@ class Separable:
 
     @property
     def edges(self) -> tuple[FloatArray, ...]:
-        """Of the panels, one array per coordinate."""
+        """The edges of the panels, one array per coordinate."""
         return self.tucker.edges
 
     @property
@@ -125,7 +125,7 @@ class Separable:
 
     @property
     def nodes(self) -> FloatArray:
-        """C, shape (rank, Q)."""
+        """The orthonormal combinations of nodes C, shape (rank, Q)."""
         return self.tucker.nodes
 
     @property
@@ -148,7 +148,7 @@ class Separable:
 
     @cached_property
     def compiled(self) -> _core.SeparableFeatures:
-        """Moments, residuals and potentials of moving points, in the core."""
+        """The same features in the core: moments, residuals and potentials of moving points."""
         root = np.sqrt(self.weights)
         target = self.nodes @ (root * self.targets)
         rest = float(self.weights @ self.targets**2 - target @ target) + self.noise

@@ -1,4 +1,5 @@
-"""The search for products of functions of one coordinate each that make up a family of functions on a box.
+"""Search for the Tucker form (eq. (2.8)) of a family of functions on a box: sums of products of functions of
+one coordinate.
 
 Fibres along each coordinate on a few lines give functions of that coordinate; a tensor grid of places that
 determine them gives the core; fresh random points tell the error. Where it is too large, lines are added.
@@ -15,16 +16,16 @@ from .. import _core
 from .._base.check import FloatArray
 from ._fibres import Fibres, NotSeparableError, Sampler, panel_values, row_space, wider
 
-MOST_POINTS = 400_000  # at which functions are evaluated
-MOST_ENTRIES = 20_000_000  # that number times the number of functions
-MOST_NODES = 512  # linearly independent functions
-MOST_PANELS = 400  # of a single coordinate
-MOST_PANELS_EACH = 64  # of one among several: their lines multiply
-SHARE = 0.4  # of the tolerance, for each of panels, functions and nodes
-SHARE_NODES = 0.1  # what is lost in the samples
+MOST_POINTS = 400_000  # most points at which the functions may be evaluated
+MOST_ENTRIES = 20_000_000  # most points times functions
+MOST_NODES = 512  # most linearly independent functions
+MOST_PANELS = 400  # most panels of a single coordinate
+MOST_PANELS_EACH = 64  # most panels of one coordinate among several, whose lines multiply
+SHARE = 0.4  # fraction of the tolerance allowed to each of panels, functions and nodes
+SHARE_NODES = 0.1  # fraction of the tolerance allowed to the basis of the samples
 ROUNDS = 12
-FIRST_FIBRES = 96  # more than the rank that is usual in two coordinates
-TESTS = 256  # fresh points on which a round is measured
+FIRST_FIBRES = 96  # lines sampled first: more than the usual rank in two coordinates
+TESTS = 256  # fresh points at which the error of each round is measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Tucker:
     nodes: FloatArray
     lines: tuple[FloatArray, ...]
     error: float = np.nan  # at fresh points, relative to the largest entry
-    points: int = 0  # that were needed
+    points: int = 0  # points at which the functions were evaluated
 
     def __call__(self, z: FloatArray) -> FloatArray:
         """F at points, shape (n, Q)."""
@@ -47,7 +48,7 @@ class Tucker:
 
 
 class Search:
-    """A Tucker form of F on a box.
+    """Build a Tucker form of F on a box, adding lines where the error is largest.
 
     Args:
         function: F, from points (n, k) to (n, Q).
@@ -90,7 +91,7 @@ class Search:
         ]
 
     def run(self) -> Tucker:
-        """The form; raises NotSeparableError if there is none within the limits."""
+        """The Tucker form; raises NotSeparableError if none is found within the limits."""
         lines, inner = self.first, SHARE * self.tolerance
         for _ in range(ROUNDS):
             for fibres, new in zip(self.fibres, lines, strict=True):
@@ -108,7 +109,9 @@ class Search:
         raise NotSeparableError(f"an error of {error:.1e} after {ROUNDS} rounds")
 
     def draw(self, count: int) -> FloatArray:
-        """Random points of the box: uniform, some on its upper faces, and radii of any order of magnitude."""
+        """Random points of the box: uniform ones, some on its upper faces, and radii of all orders of
+        magnitude.
+        """
         rng, shape = self.rng, (count, self.k)
         part = rng.random(shape)
         small = self.graded & (rng.random(shape) < 0.3)
@@ -117,7 +120,7 @@ class Search:
         return np.asarray(self.box[:, 0] + part * (self.box[:, 1] - self.box[:, 0]))
 
     def _worst(self, points: FloatArray, deviation: FloatArray, rank: int) -> FloatArray:
-        """Points for new lines: where deviations are large and differ, then where they are large."""
+        """Points for the next lines: first those with large and different deviations, then the largest."""
         if self.k == 1:
             return np.empty((0, 1))
         size = deviation.max(axis=1)
@@ -152,7 +155,7 @@ class Search:
         )
 
     def _grid_values(self) -> FloatArray:
-        """Samples on the tensor grid of the places; those of an earlier, smaller grid are known."""
+        """Values of F on the tensor grid of the sampling points, reusing those of an earlier grid."""
         grid = np.stack(np.meshgrid(*self.places, indexing="ij"), axis=-1)
         known = np.zeros(grid.shape[:-1], dtype=bool)
         old = self.values
@@ -168,7 +171,7 @@ class Search:
 
 
 def products(bases: Sequence[FloatArray]) -> FloatArray:
-    """All products of functions at each point, the last index fastest."""
+    """Products of one function of each coordinate at each point, all combinations, the last index fastest."""
     out = bases[0]
     for basis in bases[1:]:
         out = (out[:, :, None] * basis[:, None, :]).reshape(len(out), -1)

@@ -39,7 +39,7 @@ __all__ = [
     "Uniform",
 ]
 
-_STEP = {"a": 0, "b": 1, "w": 2}  # each block of the row has a stream of its own
+_STEP = {"a": 0, "b": 1, "w": 2}  # number of the random stream of each block of the row
 
 
 class InitialLaw(ABC):
@@ -251,7 +251,7 @@ class Points(InitialLaw):
         object.__setattr__(self, "theta", rows)
 
     def parts(self, network: Network) -> Product:
-        """Given points are not a product of laws."""
+        """None: given points are not a product of laws."""
         raise ValueError(f"init must be a law of independent blocks here, got {self!r}")
 
     def check(self, network: Network, d: float) -> None:

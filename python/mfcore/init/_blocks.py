@@ -1,4 +1,6 @@
-"""Blocks of the initial law in reduced coordinates: samples, Gauss nodes, and masses of cells of a grid."""
+"""Independent blocks of the initial law in reduced coordinates: samples, Gauss nodes, and masses of grid
+cells.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from .._base.check import FloatArray
 from ._scalar import Normal, ScalarLaw
 
 _TAIL = 1e-12
-_SPHERE_NODES = 1500  # of the one or two coordinates left free on a sphere
+_SPHERE_NODES = 1500  # nodes of a point on a sphere, which has one or two free coordinates
 
 
-class Block(Protocol):
-    """The law of a few coordinates, independent of the others."""
+class BlockLaw(Protocol):
+    """The law of a few reduced coordinates that are independent of the others."""
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """n independent draws, shape (n, m)."""
@@ -32,54 +34,51 @@ class Block(Protocol):
         ...
 
     def support(self) -> list[tuple[float, float]]:
-        """For each coordinate where all but about 1e-12 of the law is; a point where it is known."""
+        """For each coordinate the interval with all but about 1e-12 of the mass; a point where it is
+        known.
+        """
         ...
 
     def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
-        """Masses of the cells of a grid; what is outside goes to the outermost ones."""
+        """Masses of the cells of a grid; mass beyond the grid goes to the outermost cells."""
         ...
 
 
 @dataclass(frozen=True)
 class Point:
-    """Coordinates that are known."""
+    """Coordinates with known values."""
 
     values: tuple[float, ...]
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """n copies."""
         return np.tile(np.array(self.values), (n, 1))
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """One node."""
         return np.array([self.values]), np.ones(1)
 
     def support(self) -> list[tuple[float, float]]:
-        """The point."""
         return [(value, value) for value in self.values]
 
     def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
-        """On the cells around the point, so that their mean is the point."""
+        """Masses of the cells around the point, chosen so that their mean is the point."""
         return share_among_cells(*self.quadrature(1), edges)
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """One coordinate with a law from `mfcore.init`."""
+    """One coordinate with a law of `mfcore.init`."""
 
     law: ScalarLaw
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """By inversion."""
+        """Draws by inversion of the distribution function."""
         return self.law.quantile(rng.random(n)).reshape(n, 1)
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Gauss nodes of the law."""
         nodes, weights = self.law.quadrature(n)
         return nodes.reshape(-1, 1), weights
 
     def support(self) -> list[tuple[float, float]]:
-        """Quantiles."""
         if isinstance(self.law, Normal):
             low, high = self.law.quantile(np.array([_TAIL, 1 - _TAIL])).tolist()
         else:
@@ -87,7 +86,7 @@ class Scalar:
         return [(low, high)]
 
     def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
-        """Differences of the distribution function; a constant as a `Point`."""
+        """Differences of the distribution function at the edges; a constant is treated as a `Point`."""
         if self.law.std == 0:
             return Point((self.law.mean,)).cell_masses(edges)
         return _differences(self.law.cdf(edges[0][1:-1]))
@@ -112,7 +111,7 @@ class Chi:
         object.__setattr__(self, "scale", check.number(self.scale, "scale", above=0))
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Roots of χ² numbers."""
+        """Draws √χ², from random numbers of NumPy."""
         return self.scale * np.sqrt(rng.chisquare(self.d, (n, 1)))
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
@@ -121,7 +120,6 @@ class Chi:
         return self.scale * nodes[:, None], weights
 
     def support(self) -> list[tuple[float, float]]:
-        """Quantiles."""
         low = special.gammaincinv(self.d / 2, _TAIL)
         high = special.gammainccinv(self.d / 2, _TAIL)
         return [(self.scale * math.sqrt(2 * low), self.scale * math.sqrt(2 * high))]
@@ -141,14 +139,14 @@ class SpherePoint:
     dims: tuple[float, ...]
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Normalised Gaussian coordinates and norms."""
+        """Normalised Gaussian coordinates, and norms of blocks of them."""
         along = rng.standard_normal((n, self.directions))
         norms = [np.sqrt(rng.chisquare(d, (n, 1))) for d in self.dims]
         parts = np.concatenate([along, *norms], axis=1)
         return np.asarray(self.radius * parts / np.linalg.norm(parts, axis=1, keepdims=True))
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """One after the other: Gegenbauer nodes for coordinates, Jacobi nodes for norms."""
+        """Nodes one coordinate after the other: Gegenbauer nodes for coordinates, Jacobi nodes for norms."""
         left, rest = self.directions + sum(self.dims), np.full(1, self.radius)
         points, weights = np.empty((1, 0)), np.ones(1)
         for _ in range(self.directions):
@@ -165,7 +163,7 @@ class SpherePoint:
         return points, weights
 
     def support(self) -> list[tuple[float, float]]:
-        """Quantiles: the share of k coordinates in |x|² is Beta(k/2, (n − k)/2) in n dimensions."""
+        """Quantiles, by |k coordinates|²/|x|² ~ Beta(k/2, (n − k)/2) in n dimensions."""
         n = self.directions + sum(self.dims)
         found = []
         for k in (*[1.0] * self.directions, *self.dims):
@@ -174,17 +172,20 @@ class SpherePoint:
         return [(-high, high) for _, high in found[: self.directions]] + found[self.directions :]
 
     def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
-        """Of many nodes, each on the cells around it: the law has no density in these coordinates."""
+        """Masses of many nodes, each shared among the cells around it: the law has no density in these
+        coordinates.
+        """
         return share_among_cells(*self.quadrature(_SPHERE_NODES), edges)
 
 
 def _differences(inner: FloatArray) -> FloatArray:
-    """Masses of cells from the distribution function at the edges between them."""
+    """Masses of cells as differences of the distribution function at their edges."""
     return np.diff(inner, prepend=0.0, append=1.0)
 
 
 def share_among_cells(points: FloatArray, weights: FloatArray, edges: Sequence[FloatArray]) -> FloatArray:
-    """Masses of cells: each point to the two nearest centres of each coordinate, so that means are kept.
+    """Masses of cells from weighted points, each shared by the two nearest centres per coordinate, keeping
+    means.
 
     Examples:
         >>> import numpy as np
@@ -212,7 +213,7 @@ def share_among_cells(points: FloatArray, weights: FloatArray, edges: Sequence[F
 def _extend(
     points: FloatArray, weights: FloatArray, rest: FloatArray, u: FloatArray, w: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Append a coordinate u·rest; what is left of the radius is rest·√(1 − u²)."""
+    """Append a coordinate u·rest to points with remaining radius `rest`; √(1 − u²)·rest remains."""
     points = np.repeat(points, len(u), axis=0)
     coordinate = np.multiply.outer(rest, u).ravel()
     rest = np.multiply.outer(rest, np.sqrt(np.maximum((1 - u) * (1 + u), 0))).ravel()

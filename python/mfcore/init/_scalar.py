@@ -1,4 +1,4 @@
-"""Laws of one real number: of an output weight a, of a bias b, or of every coordinate of w alike."""
+"""Laws of one real number (`Normal`, `Uniform`, `Constant`), for a, for b, or for every coordinate of w."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class ScalarLaw(ABC):
     @property
     @abstractmethod
     def mean(self) -> float:
-        """Its mean."""
+        """E x."""
 
     @property
     @abstractmethod
     def std(self) -> float:
-        """Its standard deviation."""
+        """The standard deviation (E x² − (E x)²)^½."""
 
     @property
     def second_moment(self) -> float:

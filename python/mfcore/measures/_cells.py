@@ -1,4 +1,6 @@
-"""Volumes of grid cells in the geometry of reduced coordinates (eq. (7.7)), and measures on them."""
+"""Volumes ∫_C z^e dz of grid cells in reduced coordinates (eq. (7.7)), and checks of measures against a
+reduction.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from ._measure import Cloud, Density, as_points
 
 
 def log_volumes(edges: Sequence[FloatArray], exponents: Sequence[float]) -> FloatArray:
-    """log ∫_C Π z_c^{e_c} dz of every cell C of a tensor grid. (r^319 leaves the range of floats.)
+    """log ∫_C Π_c z_c^{e_c} dz of every cell C of a tensor grid, in logarithms because e reaches hundreds.
 
     Examples:
         >>> import numpy as np
@@ -42,7 +44,7 @@ def _log_volume(edges: FloatArray, exponent: float, c: int) -> FloatArray:
 
 
 def log_factor(points: FloatArray, exponents: Sequence[float]) -> FloatArray:
-    """log Π z_c^{e_c} at points."""
+    """log Π_c z_c^{e_c} at points: the density of the volume element."""
     out = np.zeros(len(points))
     for c, exponent in enumerate(exponents):
         if exponent:

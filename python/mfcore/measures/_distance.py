@@ -1,4 +1,4 @@
-"""How far two measures are apart: Wasserstein distances and relative entropy."""
+"""Distances between measures: Wasserstein distances (eq. (9.7)) and relative entropy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .._base.rng import RNG, seed_of
 from ._measure import Cloud, Density, as_points
 from ._place import MeasureLike
 
-_SAFE_POWER = 900  # exponents of 2 of numbers whose sums and products are numbers, too
-MOST_PAIRS = 25_000_000  # entries of a matrix of costs, 200 MB
+_SAFE_POWER = 900  # powers of 2 up to this exponent can be added and multiplied without overflow
+MOST_PAIRS = 25_000_000  # most entries of a matrix of costs: 200 MB
 
 
 def distance(
@@ -97,7 +97,7 @@ def kl(a: Density, b: Density) -> float:
 
 
 class _Law(NamedTuple):
-    """Points and masses; on a line `width` makes cells of them, centred at the points."""
+    """Points and masses of a measure; on a line, `width` > 0 makes them cells centred at the points."""
 
     points: FloatArray
     weights: FloatArray
@@ -119,7 +119,7 @@ def _law(measure: Any, name: str) -> _Law:
 
 
 def _in_range(a: _Law, b: _Law) -> tuple[_Law, _Law, float]:
-    """The laws in a unit, a power of 2, in which squares of coordinates are numbers; usually 1."""
+    """Both laws divided by a power of 2 (usually 1) such that squares of coordinates do not overflow."""
     size = max(float(np.abs(law.points).max()) for law in (a, b))
     if size == 0 or 1e-120 < size < 1e120:
         return a, b, 1.0
@@ -132,12 +132,14 @@ def _in_range(a: _Law, b: _Law) -> tuple[_Law, _Law, float]:
 
 
 def _unit(largest: float, p: float) -> float:
-    """The unit in which p-th powers of lengths up to `largest` are numbers: 1 wherever it will do."""
+    """A power of 2 such that p-th powers of lengths up to `largest` do not overflow in that unit; 1 if
+    possible.
+    """
     return 1.0 if largest == 0 or abs(p * math.log2(largest)) < _SAFE_POWER else largest
 
 
 def _on_a_line(a: _Law, b: _Law, p: float) -> tuple[float, float]:
-    """∫|Q_a − Q_b|^p ds over the jumps of both distribution functions, eq. (9.7), and its unit."""
+    """∫|Q_a − Q_b|^p ds of eq. (9.7) over the jumps of both distribution functions, and its unit."""
     sorted_laws = [_sorted(a), _sorted(b)]
     tops = [np.cumsum(law.weights) for law in sorted_laws]
     for top in tops:
@@ -202,7 +204,7 @@ def _equal(law: _Law) -> bool:
 
 
 def _transport(a: _Law, b: _Law, p: float) -> tuple[float, float]:
-    """min Σ π_ij |x_i − y_j|^p: by POT where it is installed, else as an assignment or linear programme."""
+    """min Σ π_ij |x_i − y_j|^p, by POT if installed, else as an assignment problem or linear programme."""
     n, m = len(a.points), len(b.points)
     if n * m > MOST_PAIRS:
         raise ValueError(

@@ -64,7 +64,7 @@ def free_energy(
 
 
 def relative_entropy(reduced: ReducedModel, density: Density) -> float:
-    """∫ρ log(ρ/v) for a density proportional to v in every cell."""
+    """∫ρ log(ρ/v) of a density whose ratio to v is constant in every cell: Σ M_i log(M_i/|C_i|)."""
     check_density(density, reduced)
     mass = density.mass.ravel()
     logs = log_volumes(density.edges, reduced.volume).ravel()
@@ -120,7 +120,7 @@ def _flux_dissipation(reduced: ReducedModel, density: Density) -> float:
     free = dataclasses.replace(reduced, temperature=0.0)
     potential = psi(free, density.as_cloud().points, density).reshape(mass.shape)
     logs = log_volumes(density.edges, reduced.volume)
-    level = potential + temperature * (np.log(np.maximum(mass, np.finfo(float).tiny)) - logs)
+    first_variation = potential + temperature * (np.log(np.maximum(mass, np.finfo(float).tiny)) - logs)
     total = 0.0
     for c, (edges, centers, rate) in enumerate(
         zip(density.edges, density.centers, reduced.rates, strict=True)
@@ -128,7 +128,7 @@ def _flux_dissipation(reduced: ReducedModel, density: Density) -> float:
         if rate == 0 or len(centers) == 1:
             continue
         width = np.diff(edges)
-        m, u, mu = (np.moveaxis(x, c, -1) for x in (mass, potential, level))
+        m, u, mu = (np.moveaxis(x, c, -1) for x in (mass, potential, first_variation))
         ratio = np.moveaxis(logs, c, -1) - np.log(width)  # log of the mean of v over the cell
         delta = np.diff(u) / temperature - np.diff(ratio)
         per_length = m / width
@@ -147,7 +147,7 @@ def _bernoulli(x: FloatArray) -> FloatArray:
 
 
 def decaying(model: AnyModel) -> slice | list[int]:
-    """The columns that weight decay acts on."""
+    """Numbers of the columns that weight decay acts on."""
     if isinstance(model, ReducedModel):
         return [c for c, there in enumerate(model.decays) if there]
     return slice(1 if model.network.output == "fixed" else 0, None)

@@ -15,9 +15,10 @@ from ..expectations._rules import Exact, Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._measure import as_measure, as_points
-from ._place import AnyModel, MeasureLike, place, row_of, rows_of, target_of
+from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of
 
-_quiet = np.errstate(all="ignore")  # what is not finite is refused in words
+# numbers that are not finite are refused with a message instead of a warning
+_quiet = np.errstate(all="ignore")
 
 
 @_quiet
@@ -115,7 +116,7 @@ def psi(
         >>> bool(np.allclose(mf.psi(model, theta, theta), by_parts))
         True
     """
-    at = place(model, theta, measure)
+    at = in_shared_coordinates(model, theta, measure)
     _check_out(out, len(at.rows))
     value = _evaluator(at.model, expectation, threads).psi(at.z, at.points, at.weights)
     if model.ridge:
@@ -150,7 +151,7 @@ def grad_psi(
         >>> mf.grad_psi(model, theta, theta).shape
         (2, 2)
     """
-    at = place(model, theta, measure)
+    at = in_shared_coordinates(model, theta, measure)
     rows, z = at.rows, at.z
     _check_out(out, *rows.shape)
     neurons = isinstance(at.model, Model) or at.lift is not None
@@ -257,7 +258,7 @@ def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | 
 
 
 def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which entries of a row weight decay acts on."""
+    """A mask of the entries of a row that weight decay acts on."""
     if isinstance(model, ReducedModel):
         return np.asarray(model.decays, dtype=bool)
     decaying = np.ones(rows.shape[1], dtype=bool)
@@ -267,13 +268,13 @@ def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _check_out(out: FloatArray | None, *shape: int) -> None:
-    """Refuse an unfit `out` before the work, not after it."""
+    """Refuse an unfit `out` before the work is done."""
     if out is not None:
         check.output(out, "out", shape)
 
 
 def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
-    """A ValueError that names the argument too large for `what`, if it is not finite."""
+    """Raise a ValueError naming the argument whose entries are too large, if `what` is not finite."""
     if not np.isfinite(result).all():
         raise ValueError(_too_large(what, **inputs))
 
@@ -287,7 +288,7 @@ def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: Float
 
 
 def _too_large(what: str, **inputs: FloatArray) -> str:
-    """Squares of entries beyond 1e154 are not: the message names the argument with the largest."""
+    """Name the argument with the largest entry, as squares of entries beyond 1e154 overflow."""
     sizes = {name: float(np.abs(array).max()) for name, array in inputs.items()}
     name = max(sizes, key=lambda name: sizes[name])
     return f"{name} must be of a size at which {what} is finite, got entries up to {sizes[name]:g}"

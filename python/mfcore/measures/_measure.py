@@ -14,7 +14,7 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.registry import configurable
 
-MASS_TOLERANCE = 1e-9  # how far from 1 the masses of a measure may sum
+MASS_TOLERANCE = 1e-9  # the masses of a measure may sum to 1 ± this
 
 
 @configurable
@@ -132,7 +132,7 @@ def as_points(points: Any, name: str, row: int | None = None) -> FloatArray:
     """`points` as an array (N, row). One-dimensional input is one point, or N points if row is 1 or None.
 
     Examples:
-        >>> from mfcore.measure import as_points
+        >>> from mfcore.measures._measure import as_points
         >>> as_points([1.0, 2.0, 3.0], "theta", row=3).shape, as_points([1.0, 2.0, 3.0], "z", row=1).shape
         ((1, 3), (3, 1))
     """
@@ -157,7 +157,7 @@ def as_measure(measure: Any, name: str, row: int) -> tuple[FloatArray, FloatArra
 
     Examples:
         >>> import mfcore as mf
-        >>> from mfcore.measure import as_measure
+        >>> from mfcore.measures._measure import as_measure
         >>> points, weights = as_measure(mf.Density(edges=[0, 1, 2], mass=[0.25, 0.75]), "rho", row=1)
         >>> points.tolist(), weights.tolist()
         ([[0.5], [1.5]], [0.25, 0.75])

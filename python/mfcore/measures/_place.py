@@ -1,4 +1,4 @@
-"""Whose coordinates the arguments of Ψ, ∇Ψ and the risk are in: those of neurons, or reduced ones."""
+"""Bring the arguments of Ψ, ∇Ψ and the risk to common coordinates: those of neurons, or reduced ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MeasureLike = npt.ArrayLike | Cloud | Density
 
 
 def row_of(model: AnyModel) -> int:
-    """Entries of a row of parameters, or of a reduced point."""
+    """Length of a row of parameters, or the number of reduced coordinates."""
     if isinstance(model, ReducedModel):
         return len(model.coordinates)
     if not isinstance(model, Model):
@@ -29,35 +29,35 @@ def row_of(model: AnyModel) -> int:
 
 
 def rows_of(model: AnyModel, theta: Any, name: str) -> FloatArray:
-    """Rows of parameters, or reduced points."""
+    """Check `theta` and return it as rows of parameters, or as reduced points."""
     return as_points(theta, name, row_of(model))
 
 
 def target_of(model: AnyModel, measure: Any, name: str = "measure") -> AnyModel:
-    """The model whose coordinates the measure has: itself or its reduction."""
+    """The model in whose coordinates the measure is: the model itself or its reduction."""
     return reduction_for(model, measure, name) or model
 
 
-class Place(NamedTuple):
-    """Points, in coordinates that they share with a measure."""
+class SharedCoordinates(NamedTuple):
+    """Points at which Ψ is wanted and the measure that creates it, both in the coordinates of one model."""
 
     model: AnyModel
-    rows: FloatArray  # as given
-    z: FloatArray  # in the coordinates of `model`
+    rows: FloatArray  # the points as given
+    z: FloatArray  # the points in the coordinates of `model`
     points: FloatArray
     weights: FloatArray
-    lift: Coordinates | None = None  # the way back from z to rows
+    lift: Coordinates | None = None  # maps z back to rows
 
 
-def place(model: AnyModel, theta: Any, measure: MeasureLike) -> Place:
-    """Where Ψ is wanted, and in whose field. Work is shared where both are the very same object."""
+def in_shared_coordinates(model: AnyModel, theta: Any, measure: MeasureLike) -> SharedCoordinates:
+    """Bring points and measure to shared coordinates; if both are one object, arrays are shared too."""
     target = target_of(model, measure)
     points, weights = as_measure(measure, "measure", row_of(target))
     if target is model or target_of(model, theta, "theta") is not model:
         rows = rows_of(target, theta, "theta")
-        return Place(target, rows, rows, rows if measure is theta else points, weights)
+        return SharedCoordinates(target, rows, rows, rows if measure is theta else points, weights)
     assert isinstance(model, Model)
     assert isinstance(target, ReducedModel)
     coordinates = Coordinates(model.network, model.data, target.coordinates)
     rows = rows_of(model, theta, "theta")
-    return Place(target, rows, coordinates.of(rows), points, weights, coordinates)
+    return SharedCoordinates(target, rows, coordinates.of(rows), points, weights, coordinates)

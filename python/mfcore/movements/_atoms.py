@@ -1,50 +1,51 @@
-"""The free energy of weighted atoms, without noise."""
+"""F of weighted atoms without noise, as a function of their positions, for minimising movements (eq.
+(8.5)).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .._base.check import FloatArray
-from ._field import SMALLEST, Field, Mask, Place, conjugate_gradients
+from ._field import SMALLEST, Evaluated, Mask, PointEnergy, conjugate_gradients
 
 
 class AtomsEnergy:
-    """F of weighted atoms at temperature 0: ½R + (λ/2)Σ w_i|z_i|², eq. (8.5). Variables are their places."""
+    """F = ½R + (λ/2) Σ w_i|z_i|² of weighted atoms at temperature 0 as a function of their positions,
+    eq. (8.5).
+    """
 
-    def __init__(self, field: Field, points: FloatArray, weights: FloatArray) -> None:
+    def __init__(self, field: PointEnergy, points: FloatArray, weights: FloatArray) -> None:
         self.field, self._points, self.weights = field, points, weights
         self.bounded = np.tile(field.nonnegative, (len(points), 1))
 
-    def by(self, field: Field) -> AtomsEnergy:
-        """The same by another field."""
+    def by(self, field: PointEnergy) -> AtomsEnergy:
+        """The same atoms with features evaluated by another `PointEnergy`."""
         return AtomsEnergy(field, self._points, self.weights)
 
-    def at(self, x: FloatArray) -> Place:
-        """F and all that its derivatives need."""
+    def at(self, x: FloatArray) -> Evaluated:
         z = self._points.copy()
         z[:, self.field.moving] = x
-        return Place(x, z, *self.field.value(z, self.weights))
+        return Evaluated(x, z, *self.field.value(z, self.weights))
 
-    def guess(self, place: Place, tau: float) -> FloatArray:
-        """Where the atoms are."""
+    def guess(self, place: Evaluated, tau: float) -> FloatArray:
+        """The atoms themselves."""
         return place.x
 
     def transport(self, move: FloatArray) -> float:
-        """Σ w_i |Δz_i|²/rate: that of one plan, hence at least W²."""
+        """Σ w_i |Δz_i|²/rate, the cost of moving each atom on its own, hence at least W²."""
         return float(self.weights @ (move**2 @ (1 / self.field.rates)))
 
-    def slopes(self, place: Place) -> FloatArray:
-        """√p_q ∂Φ_q at the atoms."""
+    def slopes(self, place: Evaluated) -> FloatArray:
         return self.field.slopes(place.z)
 
-    def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
-        """∂²Ψ_λ at the atoms."""
+    def curvature(self, place: Evaluated, slopes: FloatArray) -> FloatArray:
         return self.field.curvature(place.z, place.residual, slopes)
 
-    def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
-        """w_i [∂Ψ_λ(z_i) + Δz_i/(τ rate)]."""
-        drift = self.field.drift(place.z, place.residual, slopes)
-        return np.asarray(self.weights[:, None] * (drift + move / (tau * self.field.rates)))
+    def gradient(self, place: Evaluated, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
+        """w_i [∂Ψ_λ(z_i) + Δz_i/(τ rate)], eq. (8.5)."""
+        slope = self.field.potential_gradient(place.z, place.residual, slopes)
+        return np.asarray(self.weights[:, None] * (slope + move / (tau * self.field.rates)))
 
     def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
         """−τ rate g_i/w_i."""
@@ -52,14 +53,15 @@ class AtomsEnergy:
 
     def newton(
         self,
-        place: Place,
+        place: Evaluated,
         slopes: FloatArray,
         curvature: FloatArray,
         g: FloatArray,
         fixed: Mask,
         tau: float,
     ) -> FloatArray:
-        """From blocks w_i(∂²Ψ_λ + 1/(τ rate)), one per atom, and their coupling through the Q nodes.
+        """Newton step: blocks w_i(∂²Ψ_λ + 1/(τ rate)), one per atom, plus Σ_q p_q φ_q φ_qᵀ, by conjugate
+        gradients.
 
         With the variables scaled by √(τ rate/w_i), blocks are I + √(τ rate) ∂²Ψ_λ √(τ rate).
         """
@@ -73,7 +75,7 @@ class AtomsEnergy:
 
         def apply(v: FloatArray) -> FloatArray:
             own = v + np.einsum("mab,mb->ma", blocks, v)
-            return np.asarray(own + roots * self.field.coupling(slopes, roots * v))
+            return np.asarray(own + roots * self.field.through_data(slopes, roots * v))
 
         def precondition(v: FloatArray) -> FloatArray:
             return np.asarray(np.einsum("mab,mb->ma", inverse, v))
@@ -82,5 +84,5 @@ class AtomsEnergy:
         return np.asarray(scale * conjugate_gradients(apply, precondition, -g * scale))
 
     def longest(self, x: FloatArray, d: FloatArray) -> float:
-        """Any step."""
+        """1: any step is admissible."""
         return 1.0

@@ -1,4 +1,6 @@
-"""The free energy of a density on cells of fixed masses, with noise: JKO through the quantile function."""
+"""F of a density on cells of fixed masses, with noise, as a function of the edges of the cells (eqs.
+(8.6), (8.7)).
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ import scipy
 from scipy import special
 
 from .._base.check import FloatArray
-from ._field import SMALLEST, Field, Mask, Place, conjugate_gradients
+from ._field import SMALLEST, Evaluated, Mask, PointEnergy, conjugate_gradients
 
 
 class CellsEnergy:
-    """F of a density that is constant on cells of given masses. The variables are the edges of the cells.
+    """F of a density that is constant on cells of given masses, as a function of the edges of the cells.
 
     One coordinate moves; points of other coordinates (labels of rate 0) have cells of their own. In terms of
     the quantile function X, which is linear between levels s_j with X(s_j) the edges, F is
@@ -21,7 +23,7 @@ class CellsEnergy:
     for any `mf.Density`; W² is exact: eqs. (8.6), (8.7).
     """
 
-    def __init__(self, field: Field, labels: FloatArray, masses: FloatArray) -> None:
+    def __init__(self, field: PointEnergy, labels: FloatArray, masses: FloatArray) -> None:
         reduced = field.reduced
         self._field, self.masses = field, masses  # (g, n)
         groups, n = masses.shape
@@ -35,14 +37,13 @@ class CellsEnergy:
         entropy = float(special.xlogy(masses, masses).sum()) - reduced.log_volume
         self._constant = self._heat * entropy
 
-    def at(self, x: FloatArray) -> Place:
-        """F and all that its derivatives need."""
+    def at(self, x: FloatArray) -> Evaluated:
         widths, centres = np.diff(x, axis=1), 0.5 * (x[:, 1:] + x[:, :-1])
         z = self._points.copy()
         z[:, self._column] = centres.ravel()
         residual, energy, size, risk = self._field.value(z, self.masses.ravel())
         if widths.min() <= 0 or (self._volume and centres.min() <= 0):
-            return Place(x, z, residual, math.inf, math.inf, risk)
+            return Evaluated(x, z, residual, math.inf, math.inf, risk)
         logs = self._heat * self.masses * np.log(widths)
         energy += self._constant - float(logs.sum())
         size += abs(self._constant) + float(np.abs(logs).sum())
@@ -50,10 +51,10 @@ class CellsEnergy:
             logs = self._heat * self._volume * self.masses * np.log(centres)
             energy -= float(logs.sum())
             size += float(np.abs(logs).sum())
-        return Place(x, z, residual, energy, size, risk)
+        return Evaluated(x, z, residual, energy, size, risk)
 
-    def guess(self, place: Place, tau: float) -> FloatArray:
-        """The edges; where cells are empty, spread by about as much as noise does in a step."""
+    def guess(self, place: Evaluated, tau: float) -> FloatArray:
+        """The edges; where cells have width 0, spread by about as much as noise does in one step."""
         if math.isfinite(place.energy):
             return place.x
         levels = np.cumsum(self.masses, axis=1) / self.masses.sum(axis=1, keepdims=True)
@@ -66,32 +67,30 @@ class CellsEnergy:
         return np.asarray(x)
 
     def transport(self, move: FloatArray) -> float:
-        """∫(ΔX)² ds/rate of a function that is linear in every cell."""
+        """W² = ∫(ΔX)² ds/rate of a quantile function X that is linear in every cell, eq. (8.6)."""
         left, right = move[:, :-1], move[:, 1:]
         return float((self.masses * (left**2 + left * right + right**2)).sum()) / (3 * self._rate)
 
-    def slopes(self, place: Place) -> FloatArray:
-        """√p_q ∂Φ_q at the centres."""
+    def slopes(self, place: Evaluated) -> FloatArray:
         return self._field.slopes(place.z)
 
-    def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
-        """∂²Ψ_λ at the centres."""
+    def curvature(self, place: Evaluated, slopes: FloatArray) -> FloatArray:
         return self._field.curvature(place.z, place.residual, slopes)
 
-    def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
-        """Half of what a cell's centre feels goes to each of its edges."""
+    def gradient(self, place: Evaluated, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
+        """Eq. (8.7): half of what the centre of a cell feels goes to each of its edges."""
         m, widths = self.masses, np.diff(place.x, axis=1)
-        drift = self._field.drift(place.z, place.residual, slopes)[:, 0].reshape(m.shape)
+        slope = self._field.potential_gradient(place.z, place.residual, slopes)[:, 0].reshape(m.shape)
         if self._volume:
-            drift = drift - self._heat * self._volume / place.z[:, self._column].reshape(m.shape)
+            slope = slope - self._heat * self._volume / place.z[:, self._column].reshape(m.shape)
         left, right = move[:, :-1], move[:, 1:]
         g = np.zeros_like(place.x)
-        g[:, :-1] += m * (drift / 2 + self._heat / widths + (2 * left + right) / (6 * tau * self._rate))
-        g[:, 1:] += m * (drift / 2 - self._heat / widths + (left + 2 * right) / (6 * tau * self._rate))
+        g[:, :-1] += m * (slope / 2 + self._heat / widths + (2 * left + right) / (6 * tau * self._rate))
+        g[:, 1:] += m * (slope / 2 - self._heat / widths + (left + 2 * right) / (6 * tau * self._rate))
         return g
 
     def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
-        """−τ rate g/w, with half of each neighbour's mass for w."""
+        """−τ rate g/w, with half the mass of each neighbouring cell for the w of an edge."""
         w = np.zeros_like(g)
         w[:, :-1] += self.masses / 2
         w[:, 1:] += self.masses / 2
@@ -99,14 +98,16 @@ class CellsEnergy:
 
     def newton(
         self,
-        place: Place,
+        place: Evaluated,
         slopes: FloatArray,
         curvature: FloatArray,
         g: FloatArray,
         fixed: Mask,
         tau: float,
     ) -> FloatArray:
-        """From a tridiagonal matrix, and the coupling of the centres through the Q nodes."""
+        """Newton step: a tridiagonal matrix plus the interaction of the centres through the Q nodes, by
+        conjugate gradients.
+        """
         m, widths, step = self.masses, np.diff(place.x, axis=1), tau * self._rate
         bend = curvature[:, 0, 0].reshape(m.shape)
         if self._volume:
@@ -134,7 +135,7 @@ class CellsEnergy:
 
         def apply(v: FloatArray) -> FloatArray:
             v = np.where(free, v, 0.0)
-            through = self._field.coupling(slopes, m * 0.5 * (v[:, 1:] + v[:, :-1])).reshape(m.shape)
+            through = self._field.through_data(slopes, m * 0.5 * (v[:, 1:] + v[:, :-1])).reshape(m.shape)
             result = main * v
             result[:, :-1] += side[:, :-1] * v[:, 1:] + 0.5 * m * through
             result[:, 1:] += side[:, :-1] * v[:, :-1] + 0.5 * m * through
@@ -147,6 +148,6 @@ class CellsEnergy:
         return conjugate_gradients(apply, precondition, np.where(free, -g, 0.0))
 
     def longest(self, x: FloatArray, d: FloatArray) -> float:
-        """Nearly to where the first cell would be empty."""
+        """Nearly the part of the step at which some cell would have width 0."""
         shrink = -(np.diff(d, axis=1) / np.diff(x, axis=1)).min()
         return min(1.0, 0.95 / shrink) if shrink > 0 else 1.0

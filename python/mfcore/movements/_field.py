@@ -1,4 +1,6 @@
-"""Free energies as functions of a few numbers that describe ρ, for the minimising-movement scheme."""
+"""The free energy F as a function of the variables x that describe ρ, for one minimising movement (eq.
+(8.4)).
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,23 @@ from ..reductions._model import ReducedModel
 
 Mask = npt.NDArray[np.bool_]
 
-SMALLEST = 1e-3  # curvatures below this part of 1/τ count as this much in preconditioners
-_ACCURACY = 1e-3  # of the solution of linear systems; more would be wasted on the next Newton step
+SMALLEST = 1e-3  # preconditioners replace curvatures below this fraction of 1/τ by it
+# relative accuracy of the solution of linear systems; more would be wasted on the next Newton step
+_ACCURACY = 1e-3
 _MOST_PRODUCTS = 500
-_NUDGE = 1e-6  # second derivatives are differences of gradients; they decide the speed, not the solution
+# Relative step of the differences of gradients that give second derivatives; these decide the speed, not the
+# solution.
+_NUDGE = 1e-6
 
 
-class Place(NamedTuple):
-    """Variables x, and F there."""
+class Evaluated(NamedTuple):
+    """Variables x that describe ρ, and F with its parts evaluated there."""
 
     x: FloatArray
-    z: FloatArray  # the points at which features are evaluated, shape (m, k)
+    z: FloatArray  # points at which features are evaluated, shape (m, k)
     residual: FloatArray  # √p_q (f_q − y_q)
     energy: float  # F; inf where x is not admissible
-    size: float  # the sum of the sizes of F's terms: F is known to some 1e-16 of it
+    size: float  # sum of the absolute terms of F: rounding makes F uncertain by about 1e-16 of it
     risk: float
 
 
@@ -36,53 +41,53 @@ class Energy(Protocol):
 
     bounded: Mask  # the entries of x that must be >= 0
 
-    def at(self, x: FloatArray) -> Place:
-        """F and all that its derivatives need."""
+    def at(self, x: FloatArray) -> Evaluated:
+        """Evaluate F at the variables x, with all that its derivatives need."""
         ...
 
-    def guess(self, place: Place, tau: float) -> FloatArray:
-        """Where to look first for the minimum of F + W²/2τ."""
+    def guess(self, place: Evaluated, tau: float) -> FloatArray:
+        """Variables at which the search for the minimum of F + W²/2τ begins."""
         ...
 
     def transport(self, move: FloatArray) -> float:
-        """W², measured in the metric of the rates: Σ w |Δz|²/rate."""
+        """W² of a change of the variables, in the metric of the rates: Σ w |Δz|²/rate."""
         ...
 
-    def slopes(self, place: Place) -> FloatArray:
-        """√p_q ∂Φ_q at the points in the coordinates that move, shape (m, c, Q)."""
+    def slopes(self, place: Evaluated) -> FloatArray:
+        """√p_q ∂Φ_q at the points, for the coordinates that move, shape (m, c, Q)."""
         ...
 
-    def curvature(self, place: Place, slopes: FloatArray) -> FloatArray:
+    def curvature(self, place: Evaluated, slopes: FloatArray) -> FloatArray:
         """Second derivatives of Ψ at the points, shape (m, c, c)."""
         ...
 
-    def gradient(self, place: Place, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
-        """The derivative of F + W²/2τ."""
+    def gradient(self, place: Evaluated, slopes: FloatArray, move: FloatArray, tau: float) -> FloatArray:
+        """The derivative of F + W²/2τ by the variables, `move` being their change so far."""
         ...
 
     def diagonal(self, g: FloatArray, tau: float) -> FloatArray:
-        """The step of steepest descent in the metric of the transport, −τ·rate·g/w."""
+        """The step −τ·rate·g/w of steepest descent in the metric of the transport."""
         ...
 
     def newton(
         self,
-        place: Place,
+        place: Evaluated,
         slopes: FloatArray,
         curvature: FloatArray,
         g: FloatArray,
         fixed: Mask,
         tau: float,
     ) -> FloatArray:
-        """The Newton step of the entries that are not fixed, from a Hessian made positive."""
+        """The Newton step of the variables that are not fixed, by a Hessian that is made positive."""
         ...
 
     def longest(self, x: FloatArray, d: FloatArray) -> float:
-        """The largest part of the step d that may be tried."""
+        """The largest part of the step d that leads to admissible variables."""
         ...
 
 
-class Field:
-    """½R + (λ/2)∫|z|² of weighted points, from compiled features or from those of a hand-made model."""
+class PointEnergy:
+    """½R + (λ/2)∫|z|² of weighted points and its derivatives, from compiled or hand-made features."""
 
     def __init__(self, reduced: ReducedModel, threads: int) -> None:
         self.reduced, self._threads = reduced, threads
@@ -94,7 +99,7 @@ class Field:
         self._root = np.sqrt(reduced.weights)
 
     def value(self, z: FloatArray, w: FloatArray) -> tuple[FloatArray, float, float, float]:
-        """√p(f − y), the energy, the sum of the sizes of its terms, and R."""
+        """√p_q (f_q − y_q), the energy ½R + (λ/2)∫|z|², the sum of its absolute terms, and R."""
         reduced = self.reduced
         phi = features_at(reduced, z, self._threads)
         f = np.einsum("m,mq->q", w, phi)  # as fast as BLAS here, without its threads
@@ -105,20 +110,20 @@ class Field:
         return residual, 0.5 * risk + penalty, size, risk
 
     def penalty(self, z: FloatArray, w: FloatArray) -> float:
-        """(λ/2)∫|z|²."""
+        """The decay term (λ/2)∫|z|² dρ."""
         return 0.5 * self.reduced.ridge * float(w @ np.square(z[:, self.decays]).sum(axis=1))
 
     def slopes(self, z: FloatArray) -> FloatArray:
-        """√p_q ∂Φ_q/∂z_c of the coordinates that move, shape (m, c, Q)."""
+        """√p_q ∂Φ_q/∂z_c for the coordinates that move, shape (m, c, Q)."""
         full = gradients_at(self.reduced, z, self._threads)
         return np.ascontiguousarray(full[:, :, self.moving].transpose(0, 2, 1)) * self._root
 
-    def drift(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
-        """∂Ψ_λ at the points, shape (m, c)."""
+    def potential_gradient(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
+        """∂Ψ_λ at the points (eq. (2.2)), shape (m, c)."""
         return _across(slopes, residual) + self.decay * z[:, self.moving]
 
     def curvature(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
-        """∂²Ψ_λ at the points by differences of the gradient, shape (m, c, c)."""
+        """∂²Ψ_λ at the points, by differences of ∂Ψ_λ, shape (m, c, c)."""
         here, second = _across(slopes, residual), np.empty((*slopes.shape[:2], slopes.shape[1]))
         for j, column in enumerate(self.moving):
             there = z.copy()
@@ -127,8 +132,8 @@ class Field:
             second[:, j] = change / (there[:, column] - z[:, column])[:, None]
         return np.asarray(0.5 * (second + second.transpose(0, 2, 1)) + np.diag(self.decay))
 
-    def coupling(self, slopes: FloatArray, v: FloatArray) -> FloatArray:
-        """Σ_q p_q ∂Φ_q(z_i) Σ_j ∂Φ_q(z_j) v_j: what the change v of all points does to the drift of each."""
+    def through_data(self, slopes: FloatArray, v: FloatArray) -> FloatArray:
+        """Σ_q p_q ∂Φ_q(z_i) Σ_j ∂Φ_q(z_j) v_j: the change of ∂Ψ(z_i) if f changes as the points move by v."""
         c = slopes.reshape(-1, slopes.shape[2])
         return _across(slopes, np.einsum("m,mq->q", v.ravel(), c))
 
@@ -142,7 +147,8 @@ def _across(slopes: FloatArray, nodes: FloatArray) -> FloatArray:
 def conjugate_gradients(
     apply: Callable[[FloatArray], FloatArray], precondition: Callable[[FloatArray], FloatArray], b: FloatArray
 ) -> FloatArray:
-    """Solve Hx = b, H = T + GGᵀ, or go downhill as far as H is positive.
+    """Solve Hx = b for H = T + GGᵀ by preconditioned conjugate gradients, stopping at a direction with
+    negative curvature.
 
     Preconditioned by (about) T it takes as many products with G as GGᵀ has large eigenvalues: twenty at most
     for the features of a model, whatever Q. Unlike a factorisation (Woodbury) it needs no product of two

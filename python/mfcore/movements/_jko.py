@@ -61,7 +61,7 @@ class JKO:
 
     tau: float
     count: int
-    measure: Cloud | Density | None  # the argument `start`: every method has a function of that name
+    measure: Cloud | Density | None  # the argument `start`, under another name because `start` is a method
     tolerance: float | None
 
     def __init__(

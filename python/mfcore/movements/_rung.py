@@ -1,4 +1,6 @@
-"""The minimising-movement scheme: implicit Euler steps of the gradient flow in the space of measures."""
+"""The rung `mf.JKO`: one minimising movement after another (eq. (8.4)), with a coarser companion for the
+error.
+"""
 
 from __future__ import annotations
 
@@ -16,36 +18,38 @@ from ..runs._difference import error_between
 from ..runs._reduced import reduced_of
 from ._atoms import AtomsEnergy
 from ._cells import CellsEnergy
-from ._field import Field, Place
+from ._field import Evaluated, PointEnergy
 from ._start import gauss_coordinates, start_atoms, start_cells
 from ._step import movement
-from ._table import TableField
+from ._table import TableEnergy
 
 if TYPE_CHECKING:
     from ._jko import JKO
 
 
-_FACTOR = 2.5  # chosen on the models `tuning` of `python -m tests.calibration`
-_EVALUATIONS = 40  # of all features in a step: ten of Newton, with second derivatives
-_DEAREST = 0.5  # seconds for one of them
+# multiple of the companion's difference that is stated as error; chosen on the models `tuning` of `python -m
+# tests.calibration`
+_FACTOR = 2.5
+_EVALUATIONS = 40  # evaluations of all features in one step: about ten Newton steps, with second derivatives
+_DEAREST = 0.5  # seconds that one of these may take; else the method refuses
 
 
 class _Point(NamedTuple):
-    """Where the run is: assigned as a whole, so that Ctrl-C finds the old or the new one."""
+    """The state after a step, replaced as a whole so that Ctrl-C finds the old or the new one."""
 
     energy: AtomsEnergy | CellsEnergy
-    coarse: AtomsEnergy | CellsEnergy  # of the companion
-    place: Place
-    half: Place  # of the companion, at the last even step
+    coarse: AtomsEnergy | CellsEnergy  # F of the companion
+    place: Evaluated
+    half: Evaluated  # the companion's variables after its last step
     steps: int
     iterations: int
-    unfinished: int  # minimisations that ended before the gradient vanished
-    increase: float  # the largest F^{n+1} − F^n so far
+    unfinished: int  # steps whose minimisation ended before the gradient vanished
+    increase: float  # largest F^{n+1} − F^n so far
     speed: float  # W/τ of the last step
 
 
 class JkoRung:
-    """ρ at t = n·τ, and a companion with steps 2τ and half as many atoms or cells, which tells the error."""
+    """A run of `mf.JKO`: ρ at t = n·τ, and a companion with steps 2τ and half as many atoms or cells."""
 
     def __init__(self, method: JKO, model: Model | ReducedModel, threads: int) -> None:
         self.reduced = reduced_of(model)
@@ -53,11 +57,11 @@ class JkoRung:
         _check_model(self.reduced)
         self._threads = threads
         start = _measure(self.reduced, method.measure)
-        field = Field(self.reduced, threads)
+        field = PointEnergy(self.reduced, threads)
         if self.reduced.temperature == 0:
             points = start_atoms(self.reduced, start, method.count).points
-            field = TableField.around(self.reduced, threads, points)
-            if not isinstance(field, TableField):
+            field = TableEnergy.around(self.reduced, threads, points)
+            if not isinstance(field, TableEnergy):
                 _check_cost(self.reduced, len(points))
         energy, place = _begin(field, start, method.count)
         coarse, half = _begin(field, start, _coarser(self.reduced, start, method.count))
@@ -137,7 +141,7 @@ class JkoRung:
         p = self._point
         numbers = [p.steps, p.iterations, p.unfinished, p.increase, p.speed]
         state = {"numbers": np.array(numbers), "x": p.place.x, "half": p.half.x}
-        if isinstance(p.energy, AtomsEnergy) and isinstance(p.energy.field, TableField):
+        if isinstance(p.energy, AtomsEnergy) and isinstance(p.energy.field, TableEnergy):
             state["box"] = p.energy.field.box
         return state
 
@@ -147,9 +151,9 @@ class JkoRung:
         energy, coarse = self._point.energy, self._point.coarse
         if isinstance(energy, AtomsEnergy) and isinstance(coarse, AtomsEnergy):
             field, box = energy.field, state.get("box")
-            known = isinstance(field, TableField) and box is not None and np.array_equal(field.box, box)
-            if not known and (box is not None or isinstance(field, TableField)):
-                field = TableField.on(self.reduced, self._threads, box)
+            known = isinstance(field, TableEnergy) and box is not None and np.array_equal(field.box, box)
+            if not known and (box is not None or isinstance(field, TableEnergy)):
+                field = TableEnergy.on(self.reduced, self._threads, box)
                 energy, coarse = energy.by(field), coarse.by(field)
         place, half = energy.at(state["x"].copy()), coarse.at(state["half"].copy())
         self._point = _Point(
@@ -168,7 +172,7 @@ class JkoRung:
         }
 
     def _step(self) -> bool:
-        """One step, and one of the companion after every other. False: the run has ended."""
+        """Do one step, and after every second one a step of the companion; False if the run has ended."""
         p, tolerance = self._point, self._method.tolerance
         if tolerance is not None and p.speed < tolerance:
             self._status = "stationary"
@@ -199,11 +203,11 @@ class JkoRung:
 
 
 def _covered(p: _Point) -> _Point:
-    """The same with features on a box that holds all atoms."""
+    """Replace the box of separable features by one that holds all atoms, if they have left it."""
     if not (isinstance(p.energy, AtomsEnergy) and isinstance(p.coarse, AtomsEnergy)):
         return p
     field = p.energy.field
-    if not isinstance(field, TableField):
+    if not isinstance(field, TableEnergy):
         return p
     other = field.covering(np.concatenate([p.place.z, p.half.z]))
     if other is field:
@@ -229,13 +233,13 @@ def _check_model(reduced: ReducedModel) -> None:
 
 
 def _coarser(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> int:
-    """Half the atoms or cells; where they are products of Gauss nodes, half the nodes of each coordinate."""
+    """Number of atoms or cells of the companion: half, or half the Gauss nodes of each coordinate."""
     halvings = gauss_coordinates(reduced) if start is None and reduced.temperature == 0 else 0
     return int(max(1, count // 2 ** max(halvings, 1)))
 
 
 def _check_cost(reduced: ReducedModel, atoms: int) -> None:
-    """Refuse what would take minutes for a step: its features are evaluated some forty times."""
+    """Refuse features of which one evaluation takes so long that a step would take minutes."""
     compiled = reduced._compiled
     if compiled is None:
         return
@@ -249,7 +253,7 @@ def _check_cost(reduced: ReducedModel, atoms: int) -> None:
 
 
 def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | Density | None:
-    """What the user gave, checked against the coordinates."""
+    """Check the measure that the user gave as `start` against the coordinates."""
     if start is None:
         return None
     points, _ = as_measure(start, "start", len(reduced.coordinates))
@@ -261,8 +265,8 @@ def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | De
 
 
 def _begin(
-    field: Field, start: Cloud | Density | None, count: int
-) -> tuple[AtomsEnergy | CellsEnergy, Place]:
+    field: PointEnergy, start: Cloud | Density | None, count: int
+) -> tuple[AtomsEnergy | CellsEnergy, Evaluated]:
     reduced = field.reduced
     if reduced.temperature > 0:
         labels, masses, edges = start_cells(reduced, start, count)

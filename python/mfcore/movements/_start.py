@@ -1,4 +1,4 @@
-"""Where the minimising-movement scheme starts: atoms, or cells of a density, at levels of the initial law."""
+"""Discretise the initial law for minimising movements: weighted atoms, or cells with their masses."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from ..reductions._model import ReducedModel
 Quantile = Callable[[FloatArray], FloatArray]
 
 
-def levels(n: int) -> tuple[FloatArray, FloatArray]:
-    """Levels s_0 = 0 < … < s_n = 1, and the masses between them: small at both ends.
+def quantile_levels(n: int) -> tuple[FloatArray, FloatArray]:
+    """Levels s_0 = 0 < … < s_n = 1 at which a quantile function is taken, and their differences, small at
+    both ends.
 
     With equal masses an end cell would be as wrong as its mass 1/n. Those at s(j/n) with s(u) = u³(10 − 15u +
     6u²) have masses of order n⁻³ there.
@@ -32,7 +33,7 @@ def levels(n: int) -> tuple[FloatArray, FloatArray]:
 
 
 def start_atoms(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> Cloud:
-    """ρ₀ as atoms: those given, or about `count` of the initial law or density."""
+    """ρ₀ as weighted atoms: those given as `start`, or about `count` of the initial law or of a density."""
     if isinstance(start, Cloud):
         return Cloud(start.points[start.weights > 0], start.weights[start.weights > 0])
     if isinstance(start, Density) and len(start.edges) > 1:
@@ -53,7 +54,9 @@ def start_atoms(reduced: ReducedModel, start: Cloud | Density | None, count: int
 
 
 def gauss_coordinates(reduced: ReducedModel) -> int:
-    """How many coordinates of the initial law have Gauss nodes: all that are random if several are."""
+    """How many coordinates of the initial law get Gauss nodes: all random ones if there are several,
+    else none.
+    """
     law = reduced.initial
     if law is None or _one_coordinate(reduced) is not None:
         return 0
@@ -63,9 +66,9 @@ def gauss_coordinates(reduced: ReducedModel) -> int:
 def start_cells(
     reduced: ReducedModel, start: Cloud | Density | None, count: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """ρ₀ as cells of one coordinate: labels (g, k), masses (g, n) and edges (g, n + 1)."""
+    """ρ₀ as cells of one moving coordinate: labels (g, k), masses (g, n) and edges (g, n + 1)."""
     column = int(np.flatnonzero(reduced.rates)[0])
-    s, masses = levels(count)
+    s, masses = quantile_levels(count)
     labels, shares, quantiles = _laws(reduced, start, column)
     edges = np.empty((len(labels), count + 1))
     for g, quantile in enumerate(quantiles):
@@ -95,7 +98,9 @@ def _initial(reduced: ReducedModel) -> Any:
 def _laws(
     reduced: ReducedModel, start: Cloud | Density | None, column: int
 ) -> tuple[FloatArray, FloatArray, list[Quantile]]:
-    """Labels, their shares of the mass, and for each the quantile function of the coordinate that moves."""
+    """The labels (values of the coordinates at rest), their masses, and for each the quantile function
+    of the moving coordinate.
+    """
     if isinstance(start, Cloud):
         others = np.delete(start.points, column, axis=1)
         values, which = np.unique(others, axis=0, return_inverse=True)
@@ -128,7 +133,7 @@ def _laws(
 
 
 def _one_coordinate(reduced: ReducedModel) -> tuple[FloatArray, int, Quantile] | None:
-    """Values of the constant coordinates, the one that varies and its quantiles; None if several vary."""
+    """Values of all coordinates, the one that is random and its quantiles; None if several are random."""
     law = _initial(reduced)
     k = len(reduced.coordinates)
     if not isinstance(law, ReducedInit):
@@ -159,7 +164,7 @@ def _block_quantile(block: Any) -> Quantile | None:
 
 
 def _density_quantile(density: Density) -> Quantile:
-    """The quantile function of a density of one coordinate."""
+    """The quantile function of a density in one coordinate, linear in every cell."""
     cumulated = np.concatenate([[0.0], np.cumsum(density.mass)])
     return lambda s: np.asarray(np.interp(s, cumulated / cumulated[-1], density.edges[0]))
 

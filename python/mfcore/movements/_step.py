@@ -8,23 +8,23 @@ from typing import NamedTuple
 import numpy as np
 
 from .._base.check import FloatArray
-from ._field import Energy, Place
+from ._field import Energy, Evaluated
 
 _MOST_STEPS = 1000
 _MOST_HALVINGS = 60
-_ENOUGH = 1e-9  # the last Newton step, as a part of the whole move
-_ROUNDING = 4e-15  # of a value that is a sum of terms of size 1
+_ENOUGH = 1e-9  # the minimisation ends when a Newton step is this fraction of the whole move
+_ROUNDING = 4e-15  # rounding error of a value, relative to the sum of its absolute terms
 
 
 class Movement(NamedTuple):
-    """What one step of the scheme did."""
+    """The result of one minimising movement."""
 
-    place: Place
+    place: Evaluated
     iterations: int  # Newton steps
-    finished: bool  # whether the gradient vanishes to the accuracy asked for; F went down in any case
+    finished: bool  # whether the gradient vanishes to rounding or _ENOUGH; F has fallen in any case
 
 
-def movement(energy: Energy, begin: Place, tau: float) -> Movement:
+def movement(energy: Energy, begin: Evaluated, tau: float) -> Movement:
     """The minimiser of F + W²/2τ near `begin`, with F + W²/2τ at most F(begin).
 
     Where ∂²Ψ_λ > −1/τ the problem is convex. Elsewhere curvatures are taken as positive, and the result is a
@@ -66,14 +66,14 @@ def movement(energy: Energy, begin: Place, tau: float) -> Movement:
 
 
 def _stalled(values: list[float]) -> bool:
-    """Whether twenty steps brought next to nothing: the minimum is at a kink of the features."""
+    """Whether the last twenty steps gained next to nothing, as at a kink of the features."""
     return len(values) > 20 and values[-21] - values[-1] <= 1e-6 * (values[0] - values[-1])
 
 
 def _direction(
-    energy: Energy, place: Place, slopes: FloatArray, curvature: FloatArray, g: FloatArray, tau: float
+    energy: Energy, place: Evaluated, slopes: FloatArray, curvature: FloatArray, g: FloatArray, tau: float
 ) -> FloatArray:
-    """Newton's step up to walls; entries that steepest descent presses against them follow that instead."""
+    """Newton's step; entries that steepest descent would press against the wall x = 0 follow that instead."""
     downhill = energy.diagonal(g, tau)
     fixed = energy.bounded & (place.x + downhill <= 0) & (g >= 0)
     d = energy.newton(place, slopes, curvature, g, fixed, tau)
@@ -90,15 +90,15 @@ def _norm(energy: Energy, d: FloatArray) -> float:
 
 def _search(
     energy: Energy,
-    begin: Place,
-    place: Place,
+    begin: Evaluated,
+    place: Evaluated,
     total: float,
     g: FloatArray,
     d: FloatArray,
     tau: float,
     slack: float,
-) -> tuple[Place, float] | None:
-    """The first of the steps d, d/2, d/4, … that goes down enough."""
+) -> tuple[Evaluated, float] | None:
+    """The first of the steps d, d/2, d/4, … that lowers F + W²/2τ by enough (Armijo's rule)."""
     part = energy.longest(place.x, d)
     for _ in range(_MOST_HALVINGS):
         x = place.x + _projected(energy, place.x, part * d)

@@ -1,4 +1,6 @@
-"""The field of atoms from separable features, for models whose features are dear."""
+"""The energy of weighted atoms from separable features on a box (eq. (2.8)), for models whose features
+are costly.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,14 @@ from ..atoms._boxes import enclosing, inside, separated
 from ..grids._separable import Separable
 from ..grids._tucker import products
 from ..reductions._model import ReducedModel
-from ._field import Field
+from ._field import PointEnergy
 
-_DEAR = 5_000_000  # nanoseconds of all features, from which it pays to make them separable
-_JUMPS = 250  # times rounding: what values may jump by from panel to panel
+_DEAR = 5_000_000  # nanoseconds per evaluation of all features beyond which separable features are built
+_JUMPS = 250  # series of neighbouring panels may differ by so many times rounding at their common edge
 
 
-class TableField(Field):
-    """½R + (λ/2)∫|z|² from features on a box; of points beyond its rim, from the features themselves."""
+class TableEnergy(PointEnergy):
+    """½R + (λ/2)∫|z|² from separable features on a box; points beyond its rim use the features themselves."""
 
     def __init__(self, reduced: ReducedModel, threads: int, box: FloatArray, table: Separable) -> None:
         super().__init__(reduced, threads)
@@ -28,30 +30,36 @@ class TableField(Field):
         self._rest = unreached + reduced.noise
 
     @classmethod
-    def around(cls, reduced: ReducedModel, threads: int, z: FloatArray) -> Field:
-        """That of a box around these points, if it can be had and pays."""
+    def around(cls, reduced: ReducedModel, threads: int, z: FloatArray) -> PointEnergy:
+        """A `TableEnergy` on a box around these points if features are costly and separable, else a
+        `PointEnergy`.
+        """
         if not is_dear(reduced, len(z)):
-            return Field(reduced, threads)
+            return PointEnergy(reduced, threads)
         return cls.on(reduced, threads, enclosing(z, np.array(reduced.nonnegative)))
 
     @classmethod
-    def on(cls, reduced: ReducedModel, threads: int, box: FloatArray | None) -> Field:
-        """That of a box; of none, the features themselves."""
+    def on(cls, reduced: ReducedModel, threads: int, box: FloatArray | None) -> PointEnergy:
+        """A `TableEnergy` on this box if features are separable there; a `PointEnergy` if not, or
+        without a box.
+        """
         found, table = None, None
         if box is not None:
             found, table = separated(reduced, box, np.array(reduced.nonnegative))
         return (
-            Field(reduced, threads) if found is None or table is None else cls(reduced, threads, found, table)
+            PointEnergy(reduced, threads)
+            if found is None or table is None
+            else cls(reduced, threads, found, table)
         )
 
-    def covering(self, z: FloatArray) -> Field:
-        """Itself, or the field of another box if this one does not hold all points."""
+    def covering(self, z: FloatArray) -> PointEnergy:
+        """This energy if its box holds all points, else one on another box."""
         if inside(self.box, z):
             return self
         return type(self).on(self.reduced, self._threads, enclosing(z, np.array(self.reduced.nonnegative)))
 
     def value(self, z: FloatArray, w: FloatArray) -> tuple[FloatArray, float, float, float]:
-        """The residual of the combinations of nodes, the energy, the size of its terms, and R."""
+        """As `PointEnergy.value`, the residual being that of the combinations of nodes."""
         if not self._table.covers(z):
             return super().value(z, w)
         moments, _ = self._table.compiled.moments(z, w, self._threads)
@@ -63,7 +71,7 @@ class TableField(Field):
         return residual, 0.5 * risk + penalty, _JUMPS * size, risk
 
     def slopes(self, z: FloatArray) -> FloatArray:
-        """Of the combinations of nodes in the coordinates that move, shape (m, c, rank)."""
+        """Derivatives of the combinations of nodes, for the coordinates that move, shape (m, c, rank)."""
         table = self._table
         if not table.covers(z):
             return super().slopes(z)
@@ -75,7 +83,6 @@ class TableField(Field):
         return np.stack(parts, axis=1)
 
     def curvature(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:
-        """∂²Ψ_λ at the points, shape (m, c, c)."""
         if not self._table.covers(z):
             return super().curvature(z, residual, slopes)
         coefficients = np.einsum("ak,k->a", self._table.core, residual)
@@ -84,7 +91,7 @@ class TableField(Field):
 
 
 def is_dear(reduced: ReducedModel, atoms: int) -> bool:
-    """Whether to look for separable features: decided by the problem, never by the clock."""
+    """Whether features cost enough to build separable ones; an estimate, never a measured time."""
     compiled = reduced._compiled
     if compiled is None or compiled.coordinates != 2 or reduced.temperature > 0:
         return False

@@ -1,4 +1,4 @@
-"""Population dynamics of finitely many neurons: gradient descent, gradient flow, Langevin.
+"""The rung of `mf.GD` and `mf.Particles`: N neurons moved by the population gradient, with or without noise.
 
 Beside the N neurons that make the field there may be followers, neurons without mass that move in it: then it
 is they who are looked at, and the N are the auxiliary network of `mf.Nonlinear`.
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
     Integrator = _core.Flow | ImplicitFlow
 
-_COPIES = 9  # of the neurons, at least: stages of a step, and the state between steps
-_HELD_BYTES = 1 << 28  # nodes that fit are drawn once; others are drawn again at every evaluation
-DRIVER = 2**63  # number of the seed that drivers of nonlinear dynamics start from
+_COPIES = 9  # copies of the neurons held at least: stages of a step, and the state between steps
+# samples of up to so many bytes are drawn once; more are drawn again at every evaluation
+_HELD_BYTES = 1 << 28
+DRIVER = 2**63  # number of the seed of the neurons that drive followers without mass
 
 
 class FlowRung:
-    """N neurons moved by a scheme of the core, or an implicit solver."""
+    """A run of N neurons in their own field, by an integrator of the core or an implicit solver of SciPy."""
 
     reduced: ReducedModel | None = None
 
@@ -75,7 +76,7 @@ class FlowRung:
         return self._end == "reached"
 
     def measure(self) -> FloatArray:
-        """Neurons, shape (N, D): the followers, if there are any."""
+        """The neurons, shape (N, D); the followers, if there are any."""
         rows = self._flow.theta().reshape(self._shape)
         return rows if self._shown == len(rows) else rows[: self._shown].copy()
 
@@ -95,7 +96,9 @@ class FlowRung:
 
 
 def population(model: Model, neurons: int, followers: int, seed: int) -> FloatArray:
-    """Initial rows: of the followers, whom every rung has with this seed, then of the others."""
+    """Initial rows of the followers, the same for every method with this seed, then of the neurons they
+    follow.
+    """
     if not followers:
         return start_of(model, neurons, seed)
     first, others = start_of(model, followers, seed), start_of(model, neurons, derive(seed, DRIVER))
@@ -105,7 +108,7 @@ def population(model: Model, neurons: int, followers: int, seed: int) -> FloatAr
 def system_of(
     model: Model, neurons: int, expectation: Expectation | None, threads: int, followers: int = 0
 ) -> _core.System:
-    """The velocity −rates·∇Ψ_λ of followers and N neurons in the field of the N."""
+    """The system θ̇_i = −rates·∇Ψ_λ(θ_i; ρ_N) of N neurons, and of followers without mass in their field."""
     rows = followers + neurons
     masses = np.concatenate([np.zeros(followers), np.full(neurons, 1 / neurons)])
     evaluator = (expectation or Exact()).evaluator(model, threads)
@@ -125,6 +128,6 @@ def system_of(
 
 
 def rates_of(rates: Mapping[str, float] | None) -> tuple[float, float, float]:
-    """Speeds of a, b and w, 1 where left out."""
+    """The rates of a, b and w, 1 where the mapping leaves one out."""
     full = {"a": 1.0, "b": 1.0, "w": 1.0, **(rates or {})}
     return full["a"], full["b"], full["w"]

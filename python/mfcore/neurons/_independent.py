@@ -1,4 +1,4 @@
-"""The nonlinear dynamics of the ladder as a frozen description."""
+"""`mf.Nonlinear`: N independent neurons in the field of the limit, as a frozen description."""
 
 from __future__ import annotations
 

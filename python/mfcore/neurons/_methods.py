@@ -1,4 +1,4 @@
-"""The rungs of the ladder as frozen descriptions: what moves, and how it is integrated."""
+"""`mf.SGD`, `mf.GD` and `mf.Particles` as frozen descriptions: what moves, and how it is integrated."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _check_population(method: GD | Particles) -> None:
 
 
 def _check_noise(method: GD | Particles, scheme: str, model: Model) -> None:
-    """Refuse what noise makes meaningless."""
+    """Refuse schemes and tolerances that have no meaning with noise."""
     if model.temperature == 0:
         return
     if scheme not in ("euler", "heun"):

@@ -1,4 +1,4 @@
-"""Independent neurons in the field of the limit: the McKean–Vlasov dynamics itself (eqs. (6.14), (5.7)).
+"""The rung of `mf.Nonlinear`: independent neurons in the field of the limit (eqs. (6.14), (5.7)).
 
 Neurons see the law ρ_t through the residuals c_q(t) = p_q(f_q(t) − y_q) of another rung, the driver, alone:
 in reduced coordinates ż = −rate·(Σ_q c_q(t) ∇Φ_q(z) + λz), to which w answers with ẇ = ṙ·w/r in the part
@@ -26,13 +26,13 @@ from ..runs._ends import message_of
 from ..runs._rung import LimitRung
 from ._sgd import start_of
 
-_MARKS = 8  # more than the times at which one attempt of a step looks at the field
-_BITS = 44  # of a time that is looked at: sums of steps that differ by rounding are the same time
-_ENTRIES = 1 << 22  # of gradients of features held at a time
+_MARKS = 8  # times kept, more than one attempt of a step needs
+_BITS = 44  # leading bits of a time that count: sums of steps that differ by rounding are the same time
+_ENTRIES = 1 << 22  # most numbers of gradients of features held at a time
 
 
 class _Mark(NamedTuple):
-    """A time at which the driver was looked at."""
+    """The residuals c_q(t) at one time, and the state of the driver there."""
 
     t: float
     residual: FloatArray
@@ -40,11 +40,13 @@ class _Mark(NamedTuple):
 
 
 class _Late(Exception):
-    """The driver did not get to the time asked for: it ended, or there was no time left."""
+    """The driver did not reach the time asked for: it ended, or the seconds allowed have passed."""
 
 
-class Field:
-    """c_q(t) of a driver, forwards in time and a few looks back: a step that is refused is tried again."""
+class DriverResiduals:
+    """The residuals c_q(t) of a run of the limit (the driver), for increasing t, and again for the last
+    few t.
+    """
 
     def __init__(self, driver: LimitRung, threads: int) -> None:
         self.driver, self.deadline, self._threads = driver, math.inf, threads
@@ -55,7 +57,7 @@ class Field:
         self._table = np.empty((0, 0))
 
     def __call__(self, t: float) -> FloatArray:
-        """The residuals at time t."""
+        """The residuals c_q(t), p_q (f_q − y_q) at time t."""
         for mark in reversed(self._marks):
             if mark.t == t:
                 residual: FloatArray = mark.residual
@@ -71,7 +73,7 @@ class Field:
         return self._look(t)
 
     def state(self) -> dict[str, np.ndarray]:
-        """The driver at a time that no later look comes before."""
+        """The state of the driver at a time that no later question precedes."""
         t, state = (self._marks[0].t, self._marks[0].state) if self._marks else (0.0, self.driver.state())
         return {"looked": np.array(t), **state}
 
@@ -88,7 +90,9 @@ class Field:
         return residual
 
     def _outputs(self) -> FloatArray:
-        """f_q = ∫Φ_q dρ. The features on a grid are kept as long as the grid is."""
+        """f_q = ∫Φ_q dρ of the driver's measure; features on a grid are kept while the grid stays the
+        same.
+        """
         measure = self.driver.measure()
         if not isinstance(measure, Density):
             points, weights = as_measure(measure, "measure", len(self._reduced.coordinates))
@@ -100,7 +104,7 @@ class Field:
         return np.asarray(measure.mass.ravel() @ self._table)
 
     def _stopped(self) -> None:
-        """A driver at rest makes the same field from now on; any other that stops, stops the neurons."""
+        """Handle a driver that stopped: at rest it keeps its residuals, else the neurons stop too."""
         if self.driver.status == "stationary":
             return
         self._at = self.driver.t
@@ -110,7 +114,7 @@ class Field:
 
 
 class NonlinearRung:
-    """N neurons in the field of a rung of the limit."""
+    """A run of N independent neurons in the field of a rung of the limit."""
 
     reduced: ReducedModel | None = None
 
@@ -124,7 +128,7 @@ class NonlinearRung:
         begin: Callable[[_core.System, FloatArray], _core.Flow],
         step: float | None,
     ) -> None:
-        self._features, self._field, self._step = driver.reduced, Field(driver, threads), step
+        self._features, self._field, self._step = driver.reduced, DriverResiduals(driver, threads), step
         self._threads, self._end = threads, "reached"
         self._start = start_of(model, neurons, seed)
         self._coordinates = Coordinates(model.network, model.data, driver.reduced.coordinates)
@@ -200,7 +204,7 @@ class NonlinearRung:
         }
 
     def _velocity(self, y: FloatArray) -> FloatArray:
-        """Of the rows and the clock."""
+        """The velocity of the state (rows, t), whose last entry is the time itself."""
         rows = y[:-1].reshape(self._shape)
         residual = self._field(self._rounded(y[-1]))
         with np.errstate(all="ignore"):  # what is not finite is reported as divergence
@@ -215,7 +219,7 @@ class NonlinearRung:
         return np.append(velocity, 1.0)
 
     def _descent(self, z: FloatArray, residual: FloatArray) -> FloatArray:
-        """−rate·(Σ_q c_q ∇Φ_q(z) + λz); behind a wall r = 0, that at the wall."""
+        """−rate·(Σ_q c_q ∇Φ_q(z) + λz), negative radii being replaced by 0."""
         reduced = self._features
         z = np.where(self._walls, np.maximum(z, 0.0), z)
         gradient = np.empty_like(z)
@@ -227,7 +231,7 @@ class NonlinearRung:
         return -np.array(reduced.rates) * gradient
 
     def _rounded(self, t: float) -> float:
-        """The time meant by a sum of steps."""
+        """The time that a sum of steps stands for: a multiple of half a step, or _BITS leading bits."""
         if self._step is not None:
             return 0.5 * self._step * round(2 * t / self._step)
         mantissa, exponent = math.frexp(t)

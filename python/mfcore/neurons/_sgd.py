@@ -1,4 +1,4 @@
-"""Finite networks trained by stochastic gradient descent."""
+"""The rung of `mf.SGD`: replicas of N neurons under one-pass stochastic gradient descent."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..reductions._model import ReducedModel
 if TYPE_CHECKING:
     from ._methods import SGD
 
-_CHUNK = 1 << 16  # steps whose sizes are summed together when times are turned into steps
+_CHUNK = 1 << 16  # step sizes summed together when times are turned into steps
 
-_COPIES = 3  # of the neurons of a replica: their start, their place, and one to look at
-_REPLICA = 6000  # bytes of a replica beside its neurons
+_COPIES = 3  # copies of the neurons of one replica: at the start, now, and inside a block
+_REPLICA = 6000  # bytes of one replica beside its neurons
 
 
 class SgdRung:
-    """Replicas of one-pass SGD, all on the same clock."""
+    """A run of replicas of one-pass SGD, all on the same clock."""
 
     reduced: ReducedModel | None = None
 
@@ -122,7 +122,7 @@ class SgdRung:
 
 
 class _Clock:
-    """t = Σ h_k with h_k = h ξ(k h): steps to times and back."""
+    """The clock t_k = Σ_{j<k} h_j of step sizes h_k = h ξ(k h): from steps to times and back."""
 
     def __init__(self, step: float, schedule: Any) -> None:
         self._h, self._schedule = step, schedule
@@ -148,7 +148,7 @@ class _Clock:
         return self._h * factors
 
     def time(self, step: int) -> float:
-        """Time after `step` steps."""
+        """The time after `step` steps."""
         if self._schedule is None:
             return step * self._h
         self._extend(lambda: len(self._times) * _CHUNK > step)
@@ -182,7 +182,7 @@ def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
 
 
 def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
-    """The initial neurons: the same for every method started with the same seed."""
+    """The initial neurons, the same for every method with the same seed."""
     if model.row is None:
         raise ValueError(f"data must have finite d for neurons, got {model.data!r}; only reduced rungs run")
     if model.init is None:

@@ -1,4 +1,4 @@
-"""Axes, colours and labels that all plots share. matplotlib is imported when the first axes are made."""
+"""Axes, colours and labels that all plots share; matplotlib is imported when the first axes are made."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
             """Save the whole figure."""
 
 
-# Okabe and Ito's palette without its yellow, in which no text can be read.
+# Okabe and Ito's palette for colour-blind readers, without its yellow, in which no text can be read.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "0.45"
-TEXT = 9.0  # points
+TEXT = 9.0  # font size in points
 INCHES = (6.0, 3.7)
 
-_LABEL = "mfcore label"  # the gid of labels, by which those of an earlier call are found
+_LABEL = "mfcore label"  # the gid of text labels, by which a later call finds those of an earlier one
 
 
 def axes(ax: Axes | None, inches: tuple[float, float] = INCHES) -> PlotAxes:
-    """`ax`, or new axes, in the common style and with ``savefig``."""
+    """Return `ax`, or new axes, in the common style and with a method ``savefig``."""
     return panels(1, ax, inches)[0]
 
 
 def panels(count: int, ax: Any, inches: tuple[float, float] = INCHES) -> list[PlotAxes]:
-    """As many axes as needed: those given, or new ones side by side on a figure of their own."""
+    """Return the given axes, or new ones side by side on a figure of their own, as many as needed."""
     try:
         from matplotlib.axes import Axes
         from matplotlib.figure import Figure
@@ -60,12 +60,12 @@ def panels(count: int, ax: Any, inches: tuple[float, float] = INCHES) -> list[Pl
 
 
 def next_color(ax: Axes) -> str:
-    """The first colour that no series with a label has yet."""
+    """The first colour that no labelled series has yet."""
     return COLORS[len(_labels(ax)) % len(COLORS)]
 
 
 def label_end(ax: Axes, x: float, y: float, text: str, color: str) -> None:
-    """Name a series at its last point, right of the axes; `settle` says how high.
+    """Write the name of a series beside its last point, right of the axes; `settle` moves it.
 
     Where no layout engine makes room for that, a legend inside of the axes has the names.
     """
@@ -85,7 +85,9 @@ def label_end(ax: Axes, x: float, y: float, text: str, color: str) -> None:
 
 
 def settle(ax: Axes) -> None:
-    """Put the labels of all series as near to their ends as they can be without touching."""
+    """Move the labels of all series so that they do not overlap, as near to the ends of the series as
+    possible.
+    """
     notes = _labels(ax)
     if not notes:
         return
@@ -104,7 +106,7 @@ def settle(ax: Axes) -> None:
 
 
 def _legend(ax: Axes, notes: list[Any]) -> None:
-    """Names in the colours of their series."""
+    """A legend with names in the colours of their series, for figures without room beside the axes."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], color=note.get_color(), linewidth=1.6) for note in notes]
@@ -114,17 +116,17 @@ def _legend(ax: Axes, notes: list[Any]) -> None:
 
 
 def title(ax: Axes, text: str) -> None:
-    """Above the left end of the axes, in as many lines as their width takes."""
+    """Write a title above the left end of the axes, wrapped to their width."""
     letter = 0.6 * TEXT / 72 * ax.figure.dpi
     lines = textwrap.fill(text.replace(" = ", "\xa0=\xa0"), max(8, int(ax.bbox.width / letter)))
     ax.set_title(lines.replace("\xa0", " "), loc="left", fontsize=TEXT, color=GREY)
 
 
 def spread(wanted: Any, heights: Any) -> Any:
-    """Centres of boxes nearest to those wanted, in increasing order, that do not overlap.
+    """Move intervals apart: centres nearest to those wanted, in increasing order, such that no two overlap.
 
-    Without its own place in the stack, each box wants what a monotone regression gives: neighbours that
-    would overlap are pooled, and stand around the mean of what they want.
+    After subtracting their places in a stack without gaps, the centres are a monotone regression of those
+    wanted: neighbours that would overlap are pooled, and stand around their mean.
     """
     place = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
     pools: list[tuple[float, int]] = []
@@ -137,7 +139,7 @@ def spread(wanted: Any, heights: Any) -> Any:
 
 
 def label_peaks(ax: Axes, peaks: list[tuple[float, float, str, str]]) -> None:
-    """Name curves above their highest points (x, y, text, colour), with room made for the text."""
+    """Write names of curves above their highest points (x, y, text, colour), and make room for the text."""
     low, high = ax.get_ylim()
     ax.set_ylim(low, high + 0.08 * (high - low))
     to_axes = ax.transData + ax.transAxes.inverted()
@@ -162,7 +164,7 @@ def label_peaks(ax: Axes, peaks: list[tuple[float, float, str, str]]) -> None:
 
 
 def plain_ticks(ax: Axes) -> None:
-    """Numbers without powers of ten along a logarithmic y axis that spans little more than one."""
+    """Label a logarithmic y axis without powers of ten if it spans little more than one decade."""
     low, high = ax.get_ylim()
     if high < 20 * low:
         ax.yaxis.set_major_formatter("{x:g}")
@@ -185,12 +187,12 @@ def _style(ax: Axes) -> None:
 
 
 def _makes_room(ax: Axes) -> bool:
-    """Whether what stands beside these axes moves the others."""
+    """Whether a layout engine moves other axes to make room for text beside these."""
     return _root(ax).get_layout_engine() is not None
 
 
 def _root(ax: Axes) -> Figure:
-    """The figure, also of axes in a subfigure."""
+    """The figure of axes, also of axes in a subfigure."""
     figure: Any = ax.figure
     while figure.figure is not figure and figure.figure is not None:
         figure = figure.figure

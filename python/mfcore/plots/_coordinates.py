@@ -19,16 +19,19 @@ from ..runs._trajectory import Measure
 Column = Callable[[FloatArray], FloatArray]
 
 
-_NODES = 12  # per averaged variable: fields to some 1e-3, finer than a line; more take seconds
+# quadrature nodes per averaged variable: fields are right to about 1e-3, less than a line's width
+_NODES = 12
 
 
 def reduced_of(model: Model | ReducedModel) -> ReducedModel:
-    """The features in whose coordinates the limit lives, to the accuracy of a picture."""
+    """The reduced model of a run, with few nodes: exact enough for a picture."""
     return model if isinstance(model, ReducedModel) else model.reduce(nodes=_NODES)
 
 
 def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
-    """Name to function of the rows of such a measure: |w| (``"norm"``), a, b, and reduced coordinates."""
+    """Functions from rows of such a measure to its named coordinates: |w| (``"norm"``), a, b, reduced
+    coordinates.
+    """
     found: dict[str, Column] = {}
     if not isinstance(measure, np.ndarray):
         names = reduced_of(model).coordinates
@@ -57,7 +60,7 @@ def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
 
 
 def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[FloatArray, FloatArray]:
-    """A coordinate of all atoms, neurons (of all replicas) or cells, and their masses."""
+    """Values and masses of one coordinate of all atoms, neurons (of all replicas) or cells."""
     known = columns(model, measure)
     if name not in known:
         hint = check.did_you_mean(name, known) or f"; it has {', '.join(known)}"
@@ -72,7 +75,7 @@ def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[Fl
 def marginal(
     model: Model | ReducedModel, measure: Density, name: str
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Edges and masses along one axis of a grid; None if `name` is no axis of it."""
+    """Edges and masses of a density along one axis of its grid; None if `name` is not an axis."""
     names = reduced_of(model).coordinates
     if name == "norm" and len(names) == 1:
         name = names[0]
@@ -83,7 +86,7 @@ def marginal(
 
 
 def symbol(name: str) -> str:
-    """A coordinate as axes are labelled with it: r1 as r₁."""
+    """The label of an axis for a coordinate: r1 becomes r₁."""
     if name == "norm":
         return "$|w|$"
     stem = name.rstrip("0123456789")

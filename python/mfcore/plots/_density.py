@@ -1,4 +1,4 @@
-"""Measures at several times: histograms of networks over densities of the limit."""
+"""Plot measures at several times: histograms of networks over densities of the limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._runs import Runs, is_network, model_of, named
 if TYPE_CHECKING:
     from ._axes import PlotAxes
 
-_TAIL = 1e-3  # of the peak
+_TAIL = 1e-3  # heights below this fraction of the peak are not shown
 
 
 def density(
@@ -31,7 +31,8 @@ def density(
     bins: int | None = None,
     ax: Any = None,
 ) -> PlotAxes:
-    """The laws of one coordinate at several times, a colour for each; or one law of two as images.
+    """Draw the laws of one coordinate at several times, a colour for each; or one law of two coordinates as
+    images.
 
     Neurons (of all replicas together) are filled histograms, atoms outlined ones, and the densities of the
     PDE lines, so that a network and its limit can be drawn over each other. A single run of the PDE in two
@@ -125,7 +126,7 @@ def _measure_at(name: str, run: Trajectory, t: float) -> Measure:
 
 
 def _coordinate(runs: dict[str, Trajectory], laws: dict[str, list[Measure]]) -> str:
-    """What to draw if not told: the only coordinate of the limit, or |w|."""
+    """The coordinate to draw by default: the only coordinate of the limit, or |w|."""
     for name, run in runs.items():
         if not is_network(run):
             model = model_of(run)
@@ -140,7 +141,7 @@ def _coordinate(runs: dict[str, Trajectory], laws: dict[str, list[Measure]]) -> 
 def _curve(
     ax: PlotAxes, model: Model | ReducedModel, law: Measure, name: str, bins: int | None, color: str
 ) -> tuple[float, float, float, float]:
-    """Draw one law of one coordinate; gives its peak, and the range that holds all but tails."""
+    """Draw one law of one coordinate; returns its peak, and the range without tails."""
     if isinstance(law, Density):
         grid = marginal(model, law, name)
         if grid is not None:
@@ -163,7 +164,7 @@ def _curve(
 
 
 def _of_nodes(z: FloatArray, weights: FloatArray, bins: int | None) -> tuple[FloatArray, FloatArray]:
-    """Masses and edges of bars for atoms that are nodes of a quadrature, some two of them in a bar.
+    """Masses and edges of bars for atoms that are quadrature nodes, about two of them per bar.
 
     The mass of a node belongs to the interval up to the midpoints between it and its neighbours. Outer bars
     take the tails, where there may be many nodes of next to no mass.
@@ -181,18 +182,20 @@ def _of_nodes(z: FloatArray, weights: FloatArray, bins: int | None) -> tuple[Flo
 
 
 def _extent(x: FloatArray, height: FloatArray) -> tuple[float, float, float, float]:
-    """Place and height of the peak, and where heights are visible."""
+    """Position and height of the peak, and the interval in which heights are visible."""
     shown = x[height > _TAIL * height.max()]
     return float(x[height.argmax()]), float(height.max()), float(shown[0]), float(shown[-1])
 
 
 def _form(law: Measure) -> str:
-    """What a law is drawn as."""
+    """How a law is drawn: as histogram, curve or bars of atoms."""
     return "bars" if isinstance(law, np.ndarray) else "lines" if isinstance(law, Density) else "steps"
 
 
 def _edges(points: FloatArray, bins: int | None, count: int) -> FloatArray:
-    """Edges of bars over the range of the points; narrow ones if all are the same up to rounding."""
+    """Edges of the bars of a histogram over the range of the points; narrow ones if all points are equal
+    to rounding.
+    """
     low, high = float(points.min()), float(points.max())
     least = 1e-3 * max(abs(low), abs(high), 1e-3)
     if high - low < least:

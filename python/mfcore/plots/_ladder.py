@@ -1,4 +1,4 @@
-"""The error budget of a ladder over time, and its rates in N and h."""
+"""Plot the error budget of a ladder over time, and its rates in N and h."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TITLES = {
 }
 _INCHES = 4.3  # width of a panel
 _COLORS = dict(zip((*GAPS, "total"), (*COLORS[:4], COLORS[-1]), strict=True))
-_DECADES = 1e-3  # of the largest: what budgets over time show beside it
+_DECADES = 1e-3  # gaps below this fraction of the largest are not shown
 
 
 def ladder(
@@ -36,7 +36,7 @@ def ladder(
     step: float | None = None,
     ax: Any = None,
 ) -> PlotAxes:
-    """Where the limit and SGD part: the gaps between neighbouring rungs over time, and their rates.
+    """Draw the gaps between neighbouring rungs of a ladder over time, and their rates in N and h.
 
     Left, the means of the absolute gaps over the replicas, with bands of 95 % confidence; their total is what
     lies between the limit and SGD. Then, where the ladder has several widths or steps, the largest gaps
@@ -153,7 +153,7 @@ def _points(
 
 
 def _finish(ax: Axes, xlabel: str, marks: Sequence[float] = ()) -> None:
-    """Logarithmic axes; that of x with ticks where something was measured."""
+    """Make axes logarithmic, with ticks of x where something was measured."""
     if marks:
         ax.set_xscale("log")
         ax.set_xticks(marks, [f"{mark:g}" for mark in marks])

@@ -1,4 +1,4 @@
-"""Neurons on the plane of two coordinates, with the velocity field that moves them."""
+"""Plot neurons on the plane of two coordinates, with the velocity field that moves them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from ._axes import PlotAxes
 
-_MARGIN = 0.15  # of the range of the neurons, on each side of them
-_CELLS = 40  # along each axis of a density that makes a field
-_MOST = 5000.0  # area in points² that all neurons cover together
+_MARGIN = 0.15  # margin on each side, as a fraction of the range of the neurons
+_CELLS = 40  # cells along each axis of a density whose field is drawn
+_MOST = 5000.0  # area in points² that all neurons cover together at most
 
 
 def particles(
@@ -112,14 +112,14 @@ def _pair(reduced: ReducedModel, coordinates: Sequence[str] | None) -> tuple[int
 
 
 def _range(x: FloatArray, nonnegative: bool) -> tuple[float, float]:
-    """What an axis shows: all points, with a margin, but no negative radii."""
+    """The interval an axis shows: all points and a margin, but no negative radii."""
     low, high = float(x.min()), float(x.max())
     margin = _MARGIN * (high - low) or 0.1 * max(abs(low), 1.0)
     return (max(low - margin, 0.0) if nonnegative else low - margin), high + margin
 
 
 def _coarse(law: Density) -> Density:
-    """Fewer cells, for a field that does not see single ones."""
+    """A density with fewer cells, for a field that does not see single ones."""
     edges, mass = list(law.edges), law.mass
     for k, ends in enumerate(edges):
         starts = np.arange(0, len(ends) - 1, -(-(len(ends) - 1) // _CELLS))

@@ -1,4 +1,4 @@
-"""What plots read off trajectories: names, models, series with their errors."""
+"""Read from trajectories what plots need: names, models, series with their errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONFIDENCE = 0.95
 
 
 def named(trajectories: Runs) -> dict[str, Trajectory]:
-    """Trajectories by what a picture calls them: the names given, or what they differ in."""
+    """Give each trajectory a name for the picture: the one given, or what tells it from the others."""
     if isinstance(trajectories, Trajectory):
         trajectories = [trajectories]
     if isinstance(trajectories, Mapping):
@@ -38,7 +38,7 @@ def named(trajectories: Runs) -> dict[str, Trajectory]:
 
 
 def model_of(run: Trajectory) -> Model | ReducedModel:
-    """The model of a run."""
+    """The model of a run, from its record."""
     model = run.meta.get("model")
     if not isinstance(model, Model | ReducedModel):
         raise ValueError(
@@ -49,17 +49,17 @@ def model_of(run: Trajectory) -> Model | ReducedModel:
 
 
 def is_network(run: Trajectory) -> bool:
-    """Whether finitely many neurons moved, and not the limit's measure."""
+    """Whether the run moved finitely many neurons, and not the measure of the limit."""
     return isinstance(run.final, np.ndarray)
 
 
 def replicas(run: Trajectory) -> int:
-    """How many networks ran side by side."""
+    """The number of networks that ran side by side."""
     return len(run.final) if isinstance(run.final, np.ndarray) and run.final.ndim == 3 else 1
 
 
 def center(run: Trajectory, values: FloatArray, error: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """A series, averaged over replicas, and the half-width of what is known of it.
+    """The mean of a series over replicas, and half of the 95 % interval of that mean.
 
     For networks that is a 95 % confidence interval, of the mean over replicas and of the samples that the
     risk is measured on, which replicas share. For the limit it is the stated error itself.
@@ -76,7 +76,7 @@ def center(run: Trajectory, values: FloatArray, error: FloatArray | None) -> tup
 
 
 def series(run: Trajectory, name: str, values: FloatArray) -> FloatArray:
-    """`values`, refused unless it is one number per save point, and per replica."""
+    """Check that `values` is one number per save point, and per replica."""
     several = replicas(run) > 1 and values.ndim == 2 and values.shape[1] == replicas(run)
     if values.ndim != 1 and not several:
         raise ValueError(f"{name} must be one number per save point to be drawn, got shape {values.shape}")
@@ -108,7 +108,7 @@ def _name(run: Trajectory) -> str:
 
 
 def _entries(run: Trajectory) -> dict[str, Any]:
-    """All numbers and words that describe a run, by their place."""
+    """All numbers and words that describe a run, by their dotted names."""
     flat: dict[str, Any] = {}
 
     def collect(value: Any, where: str) -> None:

@@ -1,4 +1,4 @@
-"""Risks and observables of several rungs on one clock."""
+"""Plot risks and observables of several rungs over t."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
     from ._axes import PlotAxes
 
-_VISIBLE = 2e-3  # of the range of all that is drawn
-_DASHES = ("-", (0, (4, 3)), (0, (1, 2)), (0, (6, 2, 1, 2)))  # through which earlier lines can be seen
-_MANY = 60  # points that touch each other
+_VISIBLE = 2e-3  # bands thinner than this fraction of the range of all that is drawn are left out
+# line styles, such that earlier lines show through later ones
+_DASHES = ("-", (0, (4, 3)), (0, (1, 2)), (0, (6, 2, 1, 2)))
+_MANY = 60  # with more points than this, points touch each other
 
 
 def risk(trajectories: Runs, *, ax: Axes | None = None, log: str = "") -> PlotAxes:
-    """The risk R(ρ_t) over t: points for networks, lines for the limit.
+    """Draw the risk R(ρ_t) over t: points for networks, lines for the limit.
 
     Bars are 95 % confidence intervals: of the mean over replicas, and of a risk that was measured on samples.
     The band around a line is the stated error of the discretisation, where it is large enough to be seen.
@@ -60,7 +61,7 @@ def risk(trajectories: Runs, *, ax: Axes | None = None, log: str = "") -> PlotAx
 
 
 def observable(trajectories: Runs, name: str, *, ax: Axes | None = None, log: str = "") -> PlotAxes:
-    """What was observed under `name`, over t, drawn as `risk` draws the risk.
+    """Draw an observable of runs over t, as `risk` draws the risk.
 
     Args:
         trajectories: One run, several, or a mapping of names to runs.
@@ -146,7 +147,7 @@ def _curve(
 
 
 def _title(name: str) -> str:
-    """``"norm_mean"`` in words."""
+    """The label of an observable: ``"norm_mean"`` in words."""
     what, _, moment = name.rpartition("_")
     words = {"mean": "mean", "std": "standard deviation"}
     if moment not in words or not what:

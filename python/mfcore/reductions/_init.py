@@ -12,13 +12,13 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import number_of
 from ..init import Points, Radial, Sphere
-from ..init._blocks import Block, Chi, Point, Scalar, SpherePoint, share_among_cells
+from ..init._blocks import BlockLaw, Chi, Point, Scalar, SpherePoint, share_among_cells
 from ..init._scalar import Constant, Normal, ScalarLaw
 
 if TYPE_CHECKING:
     from ..model import Model
 
-MOST_NODES = 10_000  # of a Gauss rule, which takes a time like the square of their number
+MOST_NODES = 10_000  # most nodes of a Gauss rule, whose computation takes a time like their number squared
 
 
 class ReducedInit:
@@ -49,7 +49,7 @@ class ReducedInit:
         (100, 2)
     """
 
-    def __init__(self, blocks: Sequence[Block | ScalarLaw | float]) -> None:
+    def __init__(self, blocks: Sequence[BlockLaw | ScalarLaw | float]) -> None:
         if isinstance(blocks, str) or not isinstance(blocks, Sequence) or not blocks:
             raise TypeError(f"blocks must be a list with a law for each coordinate, got {blocks!r}")
         self._blocks = tuple(map(_block, blocks))
@@ -121,7 +121,7 @@ class ReducedInit:
         return f"ReducedInit([{', '.join(map(repr, self._blocks))}])"
 
 
-def _block(law: Block | ScalarLaw | float) -> Block:
+def _block(law: BlockLaw | ScalarLaw | float) -> BlockLaw:
     if isinstance(law, ScalarLaw):
         return Scalar(law)
     if isinstance(law, int | float | np.number):
@@ -134,7 +134,7 @@ def _block(law: Block | ScalarLaw | float) -> Block:
 def reduced_init(
     model: Model, directions: Sequence[str], dims: Sequence[float], shares: Sequence[float]
 ) -> ReducedInit | None:
-    """ρ₀ of `model` in the coordinates [a, b, s_1 … s_P or w_1 … w_d, r_1 …]; None where it has no such law.
+    """ρ₀ of `model` in coordinates [a, b, s_1 … s_P or w_1 … w_d, r_1 …]; None if it is not a product there.
 
     Args:
         model: The model.
@@ -145,7 +145,7 @@ def reduced_init(
     if model.init is None or isinstance(model.init, Points):
         return None
     product = model.init.parts(model.network)
-    blocks: list[Block | ScalarLaw] = [law for law in (product.a, product.b) if law is not None]
+    blocks: list[BlockLaw | ScalarLaw] = [law for law in (product.a, product.b) if law is not None]
     law, d, p = product.w, model.d, len(directions)
     if isinstance(law, Radial) and not math.isinf(d):
         law = Normal(0.0, law.norm / math.sqrt(d))

@@ -1,4 +1,4 @@
-"""Quadrature rules for the nodes of reduced models: how many, which, and products of them."""
+"""Choose the quadrature nodes of reduced models: how many, of which rule, and products of rules."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from .. import _core
 from .._base.check import FloatArray, memory
 
-# Gauss–Hermite nodes per direction, by their number: of a multi-index model, whose features are smooth where
-# r > 0, and of inputs themselves, where they have the kinks of σ.
+# Gauss–Hermite nodes per direction, by the number of directions: for multi-index models, whose features are
+# smooth where r > 0, and for inputs themselves, where features have the kinks of σ.
 SMOOTH_GRID = {1: 80, 2: 32, 3: 20, 4: 12}
 PLAIN_GRID = {1: 400, 2: 64, 3: 24}
 LOW = 20  # dimensions below which chi_rule is made of panels
@@ -22,7 +22,9 @@ NEGLIGIBLE = 1e-16  # nodes that together weigh less are left out
 
 
 def count(grid: dict[int, int], p: int, n: int | None, finer: bool) -> int:
-    """Nodes for each of p directions: `n` if given, else those of `grid`; half as many more if `finer`."""
+    """Nodes per direction for p directions: `n` if given, else the entry of `grid`; 1.5 times as many if
+    `finer`.
+    """
     if n is None and p not in grid:
         raise ValueError(
             f"data must have at most {max(grid)} directions for a grid of nodes, got {p}; "
@@ -35,7 +37,7 @@ def count(grid: dict[int, int], p: int, n: int | None, finer: bool) -> int:
 def chi(
     d: float, n: int | None, *, alone: bool, kinked: bool = False, finer: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Nodes of χ_d; in the limit features are functions of T(m, r) and the node is 1.
+    """Nodes and weights of χ_d; at d = ∞ the single node 1, because features are functions of T(m, r) there.
 
     Beside other averages low dimensions get no more than 100 nodes, 140 for features with kinks.
     Alone, gradients with kinks need more nodes than V and U.
@@ -54,7 +56,9 @@ def chi(
 
 
 def kinked_chi(d: float, n: int | None, *, alone: bool, finer: bool = False) -> _core.ChiPanels | None:
-    """Panels of χ_d for features with kinks, where they are needed and no number of nodes is asked for."""
+    """Panels of χ_d for features with kinks; None where no panels are needed or the user asked for `n`
+    nodes.
+    """
     if n is not None or d >= LOW:
         return None
     panels = _core.ChiPanels(d, 0 if alone else BESIDE)
@@ -92,7 +96,7 @@ def _more(n: int) -> int:
 
 
 def tensor(rules: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    """Product of rules; nodes may be numbers or rows."""
+    """The tensor product of rules whose nodes are numbers or rows."""
     total = math.prod(len(w) for _, w in rules)
     memory(24.0 * total * sum(nodes.size // len(w) for nodes, w in rules), "nodes", total)
     points, weights = np.empty((1, 0)), np.ones(1)
@@ -104,7 +108,7 @@ def tensor(rules: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, 
 
 
 def pruned(points: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leave out the lightest nodes as long as they weigh next to nothing together."""
+    """Leave out the lightest nodes whose weights together are below NEGLIGIBLE."""
     order = np.argsort(weights)
     light = order[np.cumsum(weights[order]) < NEGLIGIBLE]
     keep = np.ones(len(weights), dtype=bool)

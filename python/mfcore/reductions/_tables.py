@@ -1,4 +1,4 @@
-"""Features tabulated on a grid of reduced coordinates, and their compression."""
+"""Tables of features on a grid of reduced coordinates, and their low-rank compression (eq. (2.6))."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._base.check import FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Features on a tensor grid.
+    """Features Φ_q at all points of a tensor grid.
 
     Args:
         axes: Coordinate values of the cells, one array per coordinate.
@@ -26,7 +26,7 @@ class Table:
     weights: FloatArray
 
     def compress(self, tolerance: float = 1e-12) -> LowRank:
-        """The table as basis · coefficients of low rank.
+        """Compress the table to basis · coefficients of low rank.
 
         What counts is what reaches the potential and the risk: the deviation of √p_q Φ_q in any cell is at
         most `tolerance` times the largest entry of this kind.
@@ -52,7 +52,8 @@ class Table:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LowRank:
-    """Φ ≈ basis · coefficients: (n, rank) with orthonormal columns, and (rank, Q); n counts cells in C order.
+    """A compressed table, Φ ≈ basis · coefficients: (n, rank) with orthonormal columns, and (rank, Q), n
+    counting grid points in C order.
 
     `error` is the measured deviation, in the sense of `Table.compress`.
     """

@@ -1,4 +1,4 @@
-"""Checkpoints: where the state of a run is kept while it goes on, and what may take it up again.
+"""Checkpoints: write the state of a run to a file while it goes on, and read it to resume.
 
 A checkpoint is an archive (`_archive.py`). Beside the state it holds a description of the run, field by field
 (`_described.py`), the build of mfcore that it comes from, and a number of its own: a run replaces and removes
@@ -27,13 +27,14 @@ from .._base.described import Described, described, differences
 from ..expectations._rules import Expectation
 from ._trajectory import Trajectory, from_plain, pack, plain, unpack
 
-SECONDS = 10.0  # at most this much work is lost to a crash,
-SHARE = 20.0  # or this many times what writing a checkpoint takes, if that is more: 5 % of the time at most
+SECONDS = 10.0  # a crash loses at most so many seconds of work,
+# or so many times the time that writing takes, if that is more: at most 5 % of the time is spent on writing
+SHARE = 20.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is recorded, and when."""
+    """What a run records, and at which times."""
 
     horizon: float
     times: FloatArray
@@ -41,8 +42,8 @@ class Plan:
     risk: bool | Expectation
 
 
-class Place(os.PathLike[str]):
-    """A path for a caller who also keeps the result: the checkpoint stays until that is safe.
+class HeldPath(os.PathLike[str]):
+    """A path whose checkpoint stays after the run, until the caller has saved the result.
 
     Args:
         path: The file.
@@ -60,13 +61,13 @@ class Place(os.PathLike[str]):
         return str(self._path)
 
     def release(self) -> None:
-        """Remove the checkpoint, if its run cannot go on."""
+        """Remove the checkpoint, if its run has ended by itself."""
         if self.checkpoint is not None:
             self.checkpoint.remove()
 
 
 def vacant(path: str | os.PathLike[str]) -> str | None:
-    """Refuse a place where something is, a folder that cannot be written to.
+    """Refuse a path where a file is already, or a folder that cannot be written to.
 
     Returns:
         The number of the checkpoint that may be replaced, if there is one.
@@ -79,7 +80,7 @@ def vacant(path: str | os.PathLike[str]) -> str | None:
         info = read_info(file, "plan", "checkpoint")
     except ValueError:
         raise ValueError(f"{rule}, which is there and no checkpoint of mfcore") from None
-    if isinstance(path, Place) and path.again:
+    if isinstance(path, HeldPath) and path.again:
         return str(info["id"])
     raise ValueError(
         f"{rule}, the checkpoint of a run {info['run']['message']}: mf.resume goes on with that; "
@@ -88,7 +89,7 @@ def vacant(path: str | os.PathLike[str]) -> str | None:
 
 
 class Checkpoint:
-    """The file of one run.
+    """The file of one run, replaced whenever a checkpoint is due.
 
     Args:
         path: Where it is.
@@ -127,7 +128,7 @@ class Checkpoint:
         return max(0.0, self._due - time.monotonic())
 
     def write(self, content: Callable[[], tuple[Trajectory, Mapping[str, np.ndarray]]]) -> None:
-        """Write what `content` gives, the run as recorded and the state of its rung."""
+        """Write what `content()` returns: the run as recorded so far, and the state of its rung."""
         begun = time.monotonic()
         try:
             run, state = content()
@@ -144,22 +145,22 @@ class Checkpoint:
             self._due = now + max(SECONDS, SHARE * (now - begun))
 
     def save(self, content: Callable[[], tuple[Trajectory, Mapping[str, np.ndarray]]]) -> None:
-        """`write`, where a failure such as a full disk must not end a long run."""
+        """Write, but turn failures such as a full disk into one warning, so that a long run goes on."""
         try:
             self.write(content)
         except (OSError, ValueError) as error:  # such as a folder that has taken its place
             self._warn(f"the checkpoint could not be written: {error}")
 
     def end(self, content: Callable[[], tuple[Trajectory, Mapping[str, np.ndarray]]]) -> None:
-        """Remove it at the end of a run that cannot go on, or leave that to its `Place`."""
-        if isinstance(self._path, Place):
+        """Remove the file of a run that cannot go on, or leave that to its `HeldPath`."""
+        if isinstance(self._path, HeldPath):
             self.save(content)
             self._path.checkpoint = self
         else:
             self.remove()
 
     def remove(self) -> None:
-        """Remove it, if it is still there and ours."""
+        """Remove the file, if it is still the one this run has written."""
         try:
             if os.path.lexists(self._file):
                 if not self._mine(self._file):
@@ -169,7 +170,7 @@ class Checkpoint:
             self._warn(f"the checkpoint could not be removed: {error}")
 
     def _mine(self, file: Path) -> bool:
-        """Whether the file that is there is the one that this run has left there, or may replace."""
+        """Whether the file at the path was written by this run, or may be replaced by it."""
         try:
             return read_info(file, "plan", "checkpoint")["id"] in (self._there, self._id)
         except ValueError:
@@ -182,7 +183,7 @@ class Checkpoint:
 
 
 class Found:
-    """What a checkpoint holds."""
+    """The content of a checkpoint file."""
 
     def __init__(self, path: str | os.PathLike[str], allow_other_build: bool = False) -> None:
         self._path = path
@@ -207,7 +208,7 @@ class Found:
             )
 
     def value(self, name: str, given: Any, kind: type | tuple[type, ...], what: str) -> Any:
-        """Model or method: what is given, if it is what ran, or else what is stored."""
+        """The model or method of the run: the one given, if it equals what ran, or else the stored one."""
         if given is not None:
             check.instance(given, name, kind, what)
             self.check(name, **{name: given})
@@ -220,7 +221,7 @@ class Found:
         raise ValueError(f"{name} must be passed again: the checkpoint could not hold {stored}")
 
     def check(self, what: str, **given: Any) -> None:
-        """Refuse arguments, those of `run_described`, that are not those of the run; `what` they are."""
+        """Refuse arguments that differ from those of the run; `what` names them in the message."""
         now = run_described(**given)
         top = {name.partition(".")[0].partition("[")[0] for name in now}
         with reading(self._path, "checkpoint"):
@@ -236,7 +237,7 @@ class Found:
 def run_described(
     model: Any = None, method: Any = None, plan: Plan | None = None, seed: int | None = None
 ) -> Described:
-    """What two runs must have in common to be the same one; what is not given is left out."""
+    """The description by which two runs are compared; arguments that are not given are left out."""
     values = {"model": model, "method": method, "rng": seed}
     if plan is not None:
         values |= {"horizon": plan.horizon, "save_at": plan.times, "keep": plan.kept, "risk": plan.risk}
@@ -245,6 +246,6 @@ def run_described(
 
 
 def build() -> str:
-    """What the bits of a result depend on beside its arguments."""
+    """Version, instruction-set level and compiler, on which the bits of a result depend."""
     info = build_info()
     return f"{info['version']}, {info['isa']} ({info['vector_bits']} bits), {info['compiler']}"

@@ -1,4 +1,4 @@
-"""The error of a risk from predictions of a run and of coarser ones."""
+"""Estimate the error of a risk from the predictions f_q of a run and of coarser runs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 
 from .._base.check import FloatArray
 
-_ALIGNED = 0.1  # the least cosine of residual and error that is believed
-_ROUNDING = 1e-14  # of the squares that the risk is a difference of
-_LOWEST, _HIGHEST = 0.5, 2.0  # orders of convergence that are believed
+_ALIGNED = 0.1  # cosine between residual and error that is assumed at least
+_ROUNDING = 1e-14  # relative rounding error of the squares whose difference is taken
+_LOWEST, _HIGHEST = 0.5, 2.0  # measured orders of convergence are clamped to this interval
 _SAFE = 2.0
 
 
 def error_between(residual: FloatArray, other: FloatArray, power: float) -> float:
-    """|R(r + e) − R(r)| of residuals r and r + e, but as if r and e were somewhat aligned.
+    """|R(r + e) − R(r)| for residuals r and r + e, taking r and e as aligned with a cosine of at least
+    _ALIGNED.
 
     R(r + e) − R(r) = 2⟨r, e⟩ + |e|², residuals being √p_q (f_q − y_q). The inner product changes sign from
     time to time, when nothing else is smaller than before: it counts as no less than _ALIGNED of |r||e|.
@@ -28,7 +29,7 @@ def error_between(residual: FloatArray, other: FloatArray, power: float) -> floa
 
 
 def extrapolated(last: float, before: float) -> float:
-    """Error of a run from its difference to half the nodes, and from that of these to a quarter.
+    """The error of a run from differences of the risks: n nodes to n/2 (`last`), n/2 to n/4 (`before`).
 
     Differences that shrink by 2^p leave last/(2^p − 1). The order p is measured, but no more than 2 is
     believed, and features with kinks have less than 1: twice that is stated.

@@ -1,4 +1,4 @@
-"""How an integration ended, in words for `Trajectory.message`."""
+"""Word for `Trajectory.message` how an integration ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def message_of(
     done: int = 0,
     remedy: str = _REMEDY,
 ) -> str:
-    """One sentence on a flow that ended by itself; it began at time `since` after `done` steps."""
+    """One sentence on a flow that ended by itself, begun at time `since` after `done` steps."""
     if end == "diverged" and not isinstance(flow, _core.Flow):
         return flow.failure
     t, h, steps = since + flow.t, flow.step_size, done + flow.steps

@@ -1,4 +1,4 @@
-"""What is recorded at save points: the risk, and cheap means and spreads of the parameters."""
+"""Record at save points: the risk, and means and standard deviations of the parameters."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ..reductions._project import projections
 
-_HELD_OUT = 10_000  # samples on which risks without a quick exact form are measured
-_HELD_NUMBERS = 1 << 24  # 128 MB
-_QUICK = 5e-2  # seconds that an exact risk may take
-_QUADRATURE = ("tanh", "sigmoid", "softplus")  # pairs take up to 50 µs; the others 5 to 50 ns,
-_ANGLES = ("linear", "relu", "erf")  # and these without bias 3 ns
+_HELD_OUT = 10_000  # samples on which a risk is measured that has no quick exact form
+_HELD_NUMBERS = 1 << 24  # these samples are kept up to so many numbers: 128 MB
+_QUICK = 5e-2  # an exact risk may take so many seconds
+# activations whose pairs take up to 50 µs; those of others take 5 to 50 ns …
+_QUADRATURE = ("tanh", "sigmoid", "softplus")
+_ANGLES = ("linear", "relu", "erf")  # … and those of these activations, without bias, 3 ns
 
 
 class RiskMeter:
-    """R of a measure and its standard error, by the rule chosen once for the whole run."""
+    """Measure R of measures and its standard error, all by one rule chosen at the first."""
 
     def __init__(self, model: Model, rule: bool | Expectation, threads: int = 0) -> None:
         self.active = rule is not False
@@ -35,7 +36,7 @@ class RiskMeter:
         self.description = "not recorded" if not self.active else ""
 
     def __call__(self, measure: Any) -> tuple[Any, Any]:
-        """Risk and standard error; arrays over replicas for stacked networks."""
+        """The risk and its standard error; arrays over replicas for stacked networks."""
         if not self.active:
             return None, None
         if isinstance(measure, np.ndarray) and measure.ndim == 3:
@@ -52,7 +53,9 @@ class RiskMeter:
         return float(Exact().evaluator(self._model, self._threads).risk(points, weights)), 0.0
 
     def _choose(self, neurons: int) -> Expectation:
-        """Exact if the law has a form for it that is quick for this many neurons."""
+        """Choose `Exact` if the law has an exact form that is quick for so many neurons, else fresh
+        samples.
+        """
         model = self._model
         name, biased = model.network.activation.name, model.network.has_b
         pair = 5e-5 if name in _QUADRATURE else 3e-9 if name in _ANGLES and not biased else 3e-8
@@ -81,7 +84,7 @@ class RiskMeter:
         return mean, math.sqrt(spread / (count - 1) / count) if count > 1 else math.inf
 
     def _batches(self, rule: MonteCarlo) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """The samples: kept if they are few, else drawn again, so that memory does not grow with them."""
+        """The samples on which risks are measured: kept if they are few, else drawn again each time."""
         if self._held:
             yield from self._held
             return
@@ -99,7 +102,7 @@ Column = Callable[[FloatArray], FloatArray]
 
 
 def standard_observables(model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:
-    """Mean and standard deviation over the neurons of |w|, a, b and of the coordinates of the reduction."""
+    """Functions for mean and standard deviation over the neurons of |w|, a, b and reduced coordinates."""
     if isinstance(model, ReducedModel) or model.row is None:
         return {}
     blocks = model.network.blocks(int(model.d))
@@ -117,7 +120,7 @@ def standard_observables(model: Model | ReducedModel) -> dict[str, Callable[[Any
 def reduced_observables(
     model: Model | ReducedModel, reduced: ReducedModel
 ) -> dict[str, Callable[[Any], Any]]:
-    """The same of a measure in reduced coordinates, under the same names."""
+    """The same functions under the same names, for measures in reduced coordinates."""
     names = reduced.coordinates
     columns: dict[str, Column] = {}
     if isinstance(model, Model):
@@ -139,7 +142,7 @@ def _moments(columns: dict[str, Column]) -> dict[str, Callable[[Any], Any]]:
 
 
 def _moment(measure: Any, column: Column, which: int) -> Any:
-    """Mean (0) or standard deviation (1) of a function of the rows, per replica."""
+    """Mean (order 0) or standard deviation (order 1) of a function of the rows, per replica."""
     if isinstance(measure, Density):
         measure = measure.as_cloud()
     if isinstance(measure, Cloud):

@@ -1,4 +1,6 @@
-"""What rungs start from: networks from a model, the limit from its reduction or from one made by hand."""
+"""Convert the model given to `mf.solve` to what a rung needs: a `Model` for networks, a `ReducedModel`
+for the limit.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from ..reductions._model import ReducedModel
 
 
 def model_of(model: Model | ReducedModel) -> Model:
-    """The model that finitely many neurons are trained on."""
+    """Check that finitely many neurons can be trained on `model`."""
     if isinstance(model, ReducedModel):
         raise TypeError(
             f"model must be an mf.Model for networks of finitely many neurons, got {model!r}; the rungs of "
@@ -18,7 +20,7 @@ def model_of(model: Model | ReducedModel) -> Model:
 
 
 def reduced_of(model: Model | ReducedModel) -> ReducedModel:
-    """The features in reduced coordinates that a rung of the limit moves a measure by."""
+    """The reduced model of the limit: the reduction of a `Model`, or a `ReducedModel` as it is."""
     if isinstance(model, ReducedModel):
         return model
     check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")

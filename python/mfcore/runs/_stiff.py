@@ -1,4 +1,4 @@
-"""Gradient flow by the implicit solvers of SciPy, for speeds that differ by many orders of magnitude."""
+"""Gradient flow by the implicit solvers of SciPy, for stiff systems, with the interface of `_core.Flow`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ import numpy.typing as npt
 from .. import _core
 from .._base.check import FloatArray, memory
 
-# The solvers' own memory cannot be copied, so they start afresh after so many steps, at a state that can be
-# stored; `restore` does again what they did since.
+# A solver is started afresh after so many steps, because its memory cannot be saved: a saved state is its
+# last start, and `restore` repeats the steps since then.
 _RESTART = 500
 
 KINDS = {"lsoda": "LSODA", "bdf": "BDF", "radau": "Radau"}
-_MATRICES = {"lsoda": 1, "bdf": 4, "radau": 6}  # of the size of the state squared that they hold
+# matrices, of the size of the state squared, that each solver holds
+_MATRICES = {"lsoda": 1, "bdf": 4, "radau": 6}
 
 
 class _Point(NamedTuple):
-    """Where the solver is: assigned as a whole, so that Ctrl-C finds the old or the new one."""
+    """The state of the solver, replaced as a whole so that Ctrl-C finds the old or the new one."""
 
     anchor_t: float
     anchor: FloatArray
-    done: int  # steps since the anchor
+    done: int  # steps since the last start of the solver
     t: float
     y: FloatArray
     dense: Any  # the last step as a function of time

@@ -11,7 +11,7 @@ Box = list[tuple[float, float]]
 
 
 def as_box(extent: Any, reduced: ReducedModel) -> Box:
-    """`extent` as one pair of ends per coordinate."""
+    """Check `extent` and return it as one pair (low, high) per coordinate."""
     k = len(reduced.coordinates)
     pairs = check.array(extent, "extent")
     if pairs.shape == (2,) and k == 1:
@@ -29,7 +29,7 @@ def as_box(extent: Any, reduced: ReducedModel) -> Box:
 
 
 def moving(reduced: ReducedModel) -> ReducedModel:
-    """Refuse a model with coordinates that keep their law: minimising over all measures would change it."""
+    """Refuse a model with coordinates at rest: minimising over all measures would change their law."""
     still = [name for name, rate in zip(reduced.coordinates, reduced.rates, strict=True) if rate == 0]
     if still:
         raise ValueError(

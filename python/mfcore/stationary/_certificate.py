@@ -1,4 +1,6 @@
-"""How far a measure can be from the best of all measures."""
+"""`mf.certificate`: an upper bound on how far the risk or free energy of a measure is above the least
+(eqs. (9.3), (9.5)).
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,19 @@ from ._compact import predictions
 from ._errors import of_nodes
 from ._extent import UnconfinedError
 from ._gibbs import dual_bound
-from ._newton import places
+from ._newton import support
 from ._search import decay, landscape, potential, twice
 
-FARTHEST = 1e5  # how far out Ψ_λ is searched where no extent is given
+FARTHEST = 1e5  # Ψ_λ is searched up to this distance where no extent is given
 ROUNDING = 1e-15
-FLAT = 1e-3  # part of the gap that Ψ_λ may fall over the last decade of the box to count as bounded below
+# fraction of the gap that Ψ_λ may fall over the last decade of the box and still count as bounded below
+FLAT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What `mf.certificate` returns.
+    """The value of a measure and a bound on its distance from the least value, as returned by
+    `mf.certificate`.
 
     Args:
         value: R at λ = 0, R/2 + (λ/2)∫|θ|²dρ with decay, and with noise the free energy F, of the measure.
@@ -120,7 +124,7 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
 
 
 def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
-    """The averaged measure bounds the infimum; what averaging gains is part of the gap."""
+    """The certificate of neurons: that of their rotation average, plus what averaging gains (eq. (5.13))."""
     reduced = model.reduce()
     assert model.row is not None  # neurons: see reduction_for
     rows, weights = as_measure(measure, "measure", model.row)
@@ -135,11 +139,12 @@ def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
 
 
 def _share(reduced: ReducedModel) -> float:
-    """How much of R is in what is minimised."""
+    """The factor of R in what is minimised: 1 without ridge, else ½."""
     return 0.5 if reduced.ridge else 1.0
 
 
 def _convexity(reduced: ReducedModel, points: FloatArray, weights: FloatArray, extent: Any) -> Certificate:
+    """The bound (9.5) without noise."""
     box = (
         [(0.0 if radius else -FARTHEST, FARTHEST) for radius in reduced.nonnegative]
         if extent is None
@@ -172,7 +177,7 @@ def _convexity(reduced: ReducedModel, points: FloatArray, weights: FloatArray, e
 def _falls(
     reduced: ReducedModel, argmin: FloatArray, depth: float, residual: FloatArray, mean: float
 ) -> bool:
-    """Whether Ψ_λ is lowest at the end of the box and still falling there."""
+    """Whether Ψ_λ is lowest at an end of the box and still falls there."""
     if np.abs(argmin).max() < 0.99 * FARTHEST:
         return False
     inner = float(potential(reduced, np.clip(argmin, -0.1 * FARTHEST, 0.1 * FARTHEST)[None], residual)[0])
@@ -180,11 +185,11 @@ def _falls(
 
 
 def _relative_entropy(reduced: ReducedModel, density: Density) -> Certificate:
-    """F(ρ) − D(f_ρ) = β⁻¹KL(ρ‖ρ̂), eq. (9.3), all on the cells of the density."""
+    """The bound (9.3) with noise: F(ρ) − D(f_ρ) = β⁻¹KL(ρ‖ρ̂), on the cells of the density."""
     check_density(density, reduced)
     cloud = density.as_cloud()
     mass = cloud.weights / cloud.weights.sum()
-    where = places(reduced, cloud.points, log_volumes(density.edges, reduced.volume).ravel())
+    where = support(reduced, cloud.points, log_volumes(density.edges, reduced.volume).ravel())
     h = mass @ where.features.values
     law, log_z = where.law(h)
     gap = reduced.temperature * float(special.kl_div(mass, law).sum())

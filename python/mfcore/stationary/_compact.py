@@ -1,4 +1,5 @@
-"""The same model with fewer nodes: Ψ and R are the same on a box, to an error that is measured.
+"""Replace the nodes of a reduced model by fewer: on a box Ψ and R stay the same up to an error that is
+measured.
 
 √p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq with orthonormal rows of W. So √K F are features at K nodes of weight 1/K with
 targets √K W√p y, and what W does not reach of √p y is noise. F itself needs Φ at K nodes only (`_picked`).
@@ -20,26 +21,29 @@ from ..reductions._model import ReducedModel
 from ..reductions._of_laws import Features
 from ._boxes import Box
 
-FEW = 64  # nodes that need no help
-FIRST, MOST = 256, 1024  # points that W is made from, ...
-MOST_NUMBERS = 25_000_000  # ... and features there
+FEW = 64  # models with so few nodes are left as they are
+# points at which features are sampled to find the orthonormal rows W: at first, and at most
+FIRST, MOST = 256, 1024
+MOST_NUMBERS = 25_000_000  # most features sampled
 REFUSED = 120_000_000  # features at the first points that would take gigabytes and minutes
-SECONDS = 0.5  # that features to a tolerance given may take, nominally
-MOST_WHOLE = 2048  # nodes that can all be kept in one coordinate, if few are not good enough
-TESTS = 48  # fresh points that the error is measured at
-TOLERANCE = {1: 1e-13, 2: 1e-13}  # part of (Σp Φ²)^½ that may be missed, by the number of coordinates, ...
-COARSE = 1e-8  # ... where there are more, and so more functions
-GOOD = 10.0  # times the tolerance is an error that is not worth more points
-CANDIDATES = 4096  # nodes among which those that are kept are chosen
-NEARLY = 3.0  # times the error of a span of features: as good, if these are averages over panels
-WORSE = 4.0  # how much more errors may grow from groups of nodes than from nodes, if there are fewer groups
-SOME_GROUPS = 32  # of nodes, enough for the sizes of features
-CHUNK = 1 << 20  # numbers between two chances to be interrupted
+SECONDS = 0.5  # nominal time that features to a given tolerance may take
+MOST_WHOLE = 2048  # in one coordinate up to so many nodes are all kept if fewer are not accurate enough
+TESTS = 48  # fresh points at which the error is measured
+TOLERANCE = {1: 1e-13, 2: 1e-13}  # error relative to (Σp Φ²)^½ that is allowed, by the number of coordinates
+COARSE = 1e-8  # the same for more coordinates
+GOOD = 10.0  # errors up to so many times the tolerance are accepted instead of adding points
+CANDIDATES = 4096  # nodes from which those to keep are chosen
+NEARLY = (
+    3.0  # averages over panels: values at single nodes will do if their error is at most so many times larger
+)
+WORSE = 4.0  # groups of nodes replace single nodes if their error is at most so much larger
+SOME_GROUPS = 32  # groups of nodes that are enough to tell the sizes of features
+CHUNK = 1 << 20  # numbers computed between two questions whether to stop
 
 
 @dataclass(frozen=True, eq=False)
 class Compact:
-    """A smaller model, and the way back to functions at the nodes of the larger one.
+    """A reduced model with fewer nodes, and the map from functions at its nodes to functions at all nodes.
 
     Args:
         model: The smaller model.
@@ -54,13 +58,13 @@ class Compact:
     error: float = 0.0
 
     def function(self, f: FloatArray) -> FloatArray:
-        """Values at all nodes of values at those of the smaller model."""
+        """Extend values at the nodes of the smaller model to all nodes."""
         if self.rows is None:
             return f
         return np.asarray(f @ self.rows / np.sqrt(len(self.rows) * self.whole.weights))
 
     def restricted(self, f: FloatArray) -> FloatArray:
-        """The inverse of `function`."""
+        """Restrict values at all nodes to the smaller model: the inverse of `function`."""
         if self.rows is None:
             return f
         return np.asarray(np.sqrt(len(self.rows)) * (self.rows @ (np.sqrt(self.whole.weights) * f)))
@@ -69,7 +73,7 @@ class Compact:
 def compact(
     reduced: ReducedModel, box: Box, *, wide: bool = False, tolerance: float | None = None
 ) -> Compact:
-    """`reduced` on a box with as few nodes as its features allow there.
+    """Replace the nodes of `reduced` by as few as its features on a box need.
 
     Args:
         reduced: The model.
@@ -113,7 +117,7 @@ def compact(
 
 
 def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
-    """The same with `count` nodes at random: for sizes of features, not for their values."""
+    """Keep `count` random nodes: good for the sizes of features, not for their values."""
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
     if not _divisible(owner):
@@ -172,7 +176,7 @@ def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp], alone: bool = False)
 
 
 def _made(reduced: ReducedModel, rows: FloatArray, alone: bool) -> ReducedModel:
-    """The model of the span of orthonormal rows; see `_picked`."""
+    """The reduced model whose nodes are given orthonormal combinations of the nodes of another."""
     values, slopes = _picked(reduced, rows, alone)
     k, root = len(rows), np.sqrt(reduced.weights)
     target = rows @ (root * reduced.targets)
@@ -188,7 +192,7 @@ def _made(reduced: ReducedModel, rows: FloatArray, alone: bool) -> ReducedModel:
 
 
 def _scattered(reduced: ReducedModel, box: Box, wide: bool) -> FloatArray:
-    """Points all over the box, more of them at small radii; in no order."""
+    """Random points all over the box, a quarter of them at small radii, in random order."""
     k, ends = len(box), np.array(box)
     rng = np.random.default_rng(0)
     unit = scipy.stats.qmc.Sobol(k, rng=rng).random_base2((MOST + TESTS).bit_length())
@@ -205,14 +209,16 @@ def _scattered(reduced: ReducedModel, box: Box, wide: bool) -> FloatArray:
 def in_pieces(
     reduced: ReducedModel, points: FloatArray, of: Callable[[FloatArray], FloatArray] = np.asarray
 ) -> FloatArray:
-    """A function of the features at points, row by row, in calls that are short and hold little."""
+    """Apply `of` to the features at points, chunk by chunk, so that it can be interrupted and needs
+    little memory.
+    """
     step = max(1, CHUNK // len(reduced.weights))
     starts = range(0, max(len(points), 1), step)
     return np.concatenate([of(reduced.features(points[at : at + step])) for at in starts])
 
 
 def predictions(reduced: ReducedModel, points: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
-    """f_q of a measure, and the (Σ_q p_q δf_q²)^½ that is missed where it is found with fewer nodes."""
+    """f_q = ∫Φ_q dρ, with fewer nodes if there are many, and the error (Σ_q p_q δf_q²)^½ that these make."""
     n, q = len(points), len(reduced.weights)
     if n * q <= MOST_NUMBERS or q <= FEW:
         step = max(1, CHUNK // q)
@@ -230,7 +236,7 @@ def predictions(reduced: ReducedModel, points: FloatArray, weights: FloatArray) 
 
 
 def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
-    """Orthonormal rows that span those of `table` to the tolerance, in the mean square."""
+    """Orthonormal rows that span those of `table` up to the tolerance in mean square."""
     if table.shape[1] <= len(table):
         _, size, right = scipy.linalg.svd(table, full_matrices=False)
     else:
@@ -244,7 +250,7 @@ def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
 def _times(
     features: Callable[[FloatArray], FloatArray], matrix: FloatArray, owner: Any
 ) -> Callable[[FloatArray], FloatArray]:
-    """Features times a matrix. With an output weight a, the first coordinate, Φ(a, ·) = a Φ(1, ·).
+    """The function z ↦ Φ(z) · matrix; points that differ in the output weight a only are evaluated once.
 
     So points of a grid that differ in a only are one.
     """
@@ -265,7 +271,7 @@ def _times(
 def _picked(
     reduced: ReducedModel, rows: FloatArray, alone: bool
 ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray] | None]:
-    """√K F and its gradients: from Φ at K nodes chosen by pivots, where nodes can be left out.
+    """√K F and its gradient as combinations of Φ at K nodes chosen by pivots, where nodes can be left out.
 
     Averages over panels need whole groups of nodes, or are replaced, `alone`, by values at nodes.
     """

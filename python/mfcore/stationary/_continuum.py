@@ -1,4 +1,5 @@
-"""The dual of the free energy as an integral over the continuum, with the error of the integral.
+"""The dual D of the free energy (eq. (9.1)) by integrals over continuous z instead of cells, with the error
+of the integrals.
 
 D(f) has the integral Z(f) = ∫v e^{−βΨ_λ(z; f)}dz. Every coordinate has panels, and each of them two
 Gauss–Legendre rules: what they differ by, panel after panel, is the error, and panels where it matters are
@@ -17,31 +18,33 @@ from .._base.check import FloatArray
 from ..measures._cells import log_factor
 from ..reductions._model import ReducedModel
 from ._boxes import Box
-from ._newton import Places, Solution, newton
+from ._newton import Solution, Support, newton
 from ._search import decay
 from ._span import Span
 
-NODES = {1: (10, 16), 2: (16, 24), 3: (16, 24)}  # of a panel's two rules, by the number of coordinates
+# Gauss nodes of the finer and the coarser rule on a panel are compared: by the number of coordinates
+NODES = {1: (10, 16), 2: (16, 24), 3: (16, 24)}
 FEW_NODES = (11, 15)
-FIRST = {1: 24, 2: 2}  # panels per coordinate to begin with; else one
-MOST_NUMBERS = 1 << 25  # points times features
+FIRST = {1: 24, 2: 2}  # panels per coordinate to begin with, by the number of coordinates; else one
+MOST_NUMBERS = 1 << 25  # most points times features
 MOST_POINTS = 1 << 17
 MOST_ROUNDS = 60
-GOAL = {1: 2e-14}  # of the two relative errors in one coordinate, ...
-ENOUGH = 1e-10  # ... and in more
-BY_CHANCE = 2e-12  # by which they may be larger: at a kink two rules can agree and be wrong
-DEEP = 45.0  # logs below the top at which a density does not matter
-STEEP = 14.0  # logs by which a density may change in a panel
-MOST_LOG = 50.0  # above the top that the finer rule has seen
-ROOM = {1: 0.25, 2: 0.1}  # of the box that is added at an end of it, for the tails
-LEFT_OUT = 5e-12  # mass beyond a box without room around it: see EMPTY in `extent`
-PROBES = 65  # of a panel, between its nodes
-SMALL = 0.1  # of the largest error: not worth halving yet
+GOAL = {1: 2e-14}  # relative error of the integrals that is aimed at, in one coordinate
+ENOUGH = 1e-10  # the same in more coordinates
+BY_CHANCE = 2e-12  # added to the stated errors: at a kink two rules can agree by chance
+DEEP = 45.0  # where the log density is so far below its maximum, it does not matter
+STEEP = 14.0  # the log density may change by so much within a panel
+MOST_LOG = 50.0  # the log density may exceed the maximum seen by the finer rule by so much
+# fraction of the box that is added at each end for the tails, by the number of coordinates
+ROOM = {1: 0.25, 2: 0.1}
+LEFT_OUT = 5e-12  # mass beyond a box without room around it: see EMPTY in `_extent`
+PROBES = 65  # points of a panel between its nodes at which the density is checked
+SMALL = 0.1  # panels with errors below this fraction of the largest are not halved yet
 
 
 @dataclass(frozen=True, eq=False)
 class Continuum:
-    """The maximiser of D, or a point given, and how far the integrals may be off.
+    """The maximiser of D (eq. (9.1)), or a given point, and the error of its integrals.
 
     Args:
         found: Masses of the nodes, the dual point h, the moments ∫F dρ_h, D(h).
@@ -52,20 +55,20 @@ class Continuum:
     """
 
     found: Solution
-    where: Places
+    where: Support
     integral: float
     moments: float
     outside: float
 
     @property
     def risk(self) -> float:
-        """|∫F dρ − t|² and what cannot be reached."""
+        """R = |∫F dρ − t|² plus the part of R that no measure reaches."""
         t = self.where.features
         return float(np.square(self.found.mean - t.target).sum()) + t.unreached
 
     @property
     def spread(self) -> float:
-        """(∫|F − ∫F dρ|²dρ)^½."""
+        """The standard deviation (∫|F − ∫F dρ|²dρ)^½ of the features under the law."""
         deviation = np.square(self.where.features.values - self.found.mean).sum(axis=1)
         return float(np.sqrt(self.found.mass @ deviation))
 
@@ -80,7 +83,7 @@ def continuum(
     ends: bool = False,
     enough: float = 0.0,
 ) -> Continuum:
-    """The stationary law by quadrature, the search for it starting at `f`.
+    """The stationary law by adaptive quadrature; Newton's method starts at `f`.
 
     Args:
         reduced: A model with few nodes.
@@ -124,7 +127,7 @@ def continuum(
 
 
 def wider(reduced: ReducedModel, box: Box) -> Box:
-    """The box with room for tails around it."""
+    """The box with room added for the tails."""
     out: Box = []
     for (low, high), radius in zip(box, reduced.nonnegative, strict=True):
         room = ROOM.get(len(box), 0.0) * (high - low)
@@ -132,8 +135,8 @@ def wider(reduced: ReducedModel, box: Box) -> Box:
     return out
 
 
-def _nodes(reduced: ReducedModel, axes: list[FloatArray], counts: list[int]) -> Places:
-    """Tensor nodes of all panels, so many for each panel of an axis."""
+def _nodes(reduced: ReducedModel, axes: list[FloatArray], counts: list[int]) -> Support:
+    """The tensor product of Gauss nodes of all panels, with given numbers of nodes per panel of each axis."""
     sides, logs = [], np.zeros(())
     for edges, n in zip(axes, counts, strict=True):
         x, w = _core.gauss_legendre(n)
@@ -141,13 +144,13 @@ def _nodes(reduced: ReducedModel, axes: list[FloatArray], counts: list[int]) -> 
         sides.append((0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel())
         logs = np.add.outer(logs, np.log(half * w * (2 / w.sum())).ravel())
     points = np.stack([m.ravel() for m in np.meshgrid(*sides, indexing="ij")], axis=1)
-    return _places(reduced, points, logs.ravel())
+    return _support(reduced, points, logs.ravel())
 
 
-def _places(reduced: ReducedModel, points: FloatArray, log_weights: FloatArray) -> Places:
+def _support(reduced: ReducedModel, points: FloatArray, log_weights: FloatArray) -> Support:
     root = np.sqrt(reduced.weights)
     values = reduced.features(points) * root  # all at once: a grid has points that differ in little
-    return Places(
+    return Support(
         points,
         log_weights + log_factor(points, reduced.volume),
         decay(reduced, points),
@@ -159,7 +162,9 @@ def _places(reduced: ReducedModel, points: FloatArray, log_weights: FloatArray) 
 
 @dataclass(frozen=True, eq=False)
 class _Errors:
-    """What two rules differ by in the panels of each axis, relative to Z: of 1, and of F − ∫F dρ."""
+    """Differences between two quadrature rules in the panels of each axis, relative to Z: of ∫1 and of
+    ∫(F − ∫F dρ).
+    """
 
     ones: list[FloatArray]
     means: list[FloatArray]
@@ -168,12 +173,12 @@ class _Errors:
     def of(
         cls,
         reduced: ReducedModel,
-        fine: Places,
+        fine: Support,
         found: Solution,
         axes: list[FloatArray],
         counts: tuple[int, int],
     ) -> _Errors:
-        """Of a rule that is rough along one axis, for each axis."""
+        """Compare the fine rule with rules that are coarser along one axis, for each axis."""
         ones, means = [], []
         exponent = _exponent(fine, found.h)
         top = float(exponent.max())
@@ -189,7 +194,7 @@ class _Errors:
         return cls(ones, means)
 
     def with_ends(self, more: tuple[FloatArray, FloatArray]) -> _Errors:
-        """The same for one coordinate, with what both rules miss at the ends of panels."""
+        """The errors of one coordinate, with what kinks near the ends of panels add."""
         return _Errors([self.ones[0] + more[0]], [self.means[0] + more[1]])
 
     @property
@@ -200,8 +205,10 @@ class _Errors:
     def moments(self) -> float:
         return float(sum(errors.sum() for errors in self.means))
 
-    def wrong(self, where: Places, found: Solution, steep: list[FloatArray], goal: float) -> list[FloatArray]:
-        """How wrong panels are: those with more than 1 should be halved."""
+    def wrong(
+        self, where: Support, found: Solution, steep: list[FloatArray], goal: float
+    ) -> list[FloatArray]:
+        """For each panel its error over the tolerated one: panels above 1 should be halved."""
         size = rounding(where, found)
         deviation = np.square(where.features.values - found.mean).sum(axis=1)
         spread = float(np.sqrt(found.mass @ deviation))
@@ -216,22 +223,22 @@ class _Errors:
         return [np.where(s, np.maximum(r, largest + 2), r) for r, s in zip(kept, steep, strict=True)]
 
 
-def rounding(where: Places, found: Solution) -> float:
-    """Relative rounding errors of masses: those of exponents, which can be large."""
+def rounding(where: Support, found: Solution) -> float:
+    """The relative rounding error of the masses, from the size of the terms of their exponents."""
     heavy = found.mass > 1e-3 * found.mass.max()
     potential = np.abs(where.features.values[heavy]) @ np.abs(found.h - where.features.target)
     size = np.abs(where.log_volume[heavy]) + where.beta * (potential + where.decay[heavy])
     return 4e-16 * (1 + float(size.max()))
 
 
-def _exponent(where: Places, h: FloatArray) -> FloatArray:
+def _exponent(where: Support, h: FloatArray) -> FloatArray:
     return np.asarray(where.log_volume - where.beta * where.potential(h))
 
 
 def _panel_sums(
-    where: Places, logs: FloatArray, found: Solution, axes: list[FloatArray], counts: list[int], c: int
+    where: Support, logs: FloatArray, found: Solution, axes: list[FloatArray], counts: list[int], c: int
 ) -> tuple[FloatArray, FloatArray]:
-    """∫ of 1 and of F − ∫F dρ over the panels of axis c."""
+    """∫1 and ∫(F − ∫F dρ) over each panel of axis c."""
     g = np.exp(np.minimum(logs, MOST_LOG))
     panels = len(axes[c]) - 1
     before = math.prod(n * (len(e) - 1) for e, n in zip(axes[:c], counts[:c], strict=True))
@@ -243,9 +250,9 @@ def _panel_sums(
 
 
 def _ends(
-    reduced: ReducedModel, where: Places, found: Solution, edges: FloatArray, nodes: int
+    reduced: ReducedModel, where: Support, found: Solution, edges: FloatArray, nodes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Errors by kinks between an end of a panel and the first node, which no rule sees.
+    """Bound the error by kinks between an end of a panel and its first node, which no rule sees.
 
     There the polynomial through the nodes misses the integrand at the end; the error is at most the area of
     that triangle.
@@ -255,7 +262,7 @@ def _ends(
         np.polynomial.legendre.legvander(x, nodes - 1).T,
         np.polynomial.legendre.legvander(np.array([-1.0, 1.0]), nodes - 1).T,
     )
-    there = _places(reduced, edges[:, None], np.zeros(len(edges)))
+    there = _support(reduced, edges[:, None], np.zeros(len(edges)))
     widths = np.diff(edges)[:, None] * (w / w.sum())
     inside = _exponent(where, found.h) - np.log(widths).ravel()
     top = inside.max()
@@ -270,8 +277,8 @@ def _ends(
     return missed[:, 0] * area, np.sqrt(np.square(missed[:, 1:]).sum(axis=1)) * area
 
 
-def _steep(where: Places, found: Solution, axes: list[FloatArray], nodes: int) -> FloatArray:
-    """Panels of the one axis in which the density changes too much.
+def _steep(where: Support, found: Solution, axes: list[FloatArray], nodes: int) -> FloatArray:
+    """The panels of the one axis in which the log density changes by more than STEEP.
 
     Also between the nodes, by the polynomial through them: a peak may be narrower than they are dense.
     """
@@ -287,7 +294,9 @@ def _steep(where: Places, found: Solution, axes: list[FloatArray], nodes: int) -
 
 
 def _affordable(axes: list[FloatArray], wrong: list[FloatArray], most: float) -> list[FloatArray] | None:
-    """The axes with panels halved where that is wanted: all, or on one axis, or None."""
+    """The axes with the wanted panels halved: on all axes, or on one, or None if that takes too many
+    points.
+    """
     for threshold in (1.0, *sorted({float(w.max()) for w in wrong})):
         out = [
             np.unique(np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])[w >= threshold]]))
@@ -300,8 +309,8 @@ def _affordable(axes: list[FloatArray], wrong: list[FloatArray], most: float) ->
     return None
 
 
-def _outside(where: Places, found: Solution, box: Box) -> float:
-    """Mass in the room around the box: more than there is beyond."""
+def _outside(where: Support, found: Solution, box: Box) -> float:
+    """Mass in the room added around the box: more than there is beyond it."""
     if len(box) not in ROOM:
         return LEFT_OUT
     ends = np.array(box)

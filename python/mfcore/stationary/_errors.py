@@ -1,4 +1,4 @@
-"""What integrals, smaller models and the nodes of the data leave uncertain in F, in R and in least values."""
+"""Bounds on the errors of F, R and least values by integrals, compressed models and the nodes of the data."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ._boxes import Box
 from ._compact import Compact, compact, in_pieces
 from ._continuum import Continuum, continuum, rounding, wider
 
-SOME = 48  # points of a law at which its features are looked at
-ROUNDING = 1e-14  # of sums of about a thousand numbers, relative to the largest
-OUTSIDE = 1e-11  # mass near the ends of the box that asks for a larger one, ...
-MOST_WIDER = 8  # ... so many times
-LITTLE = 1e-2  # part of the features' error that integrals may have besides
-SAFETY = 2.0  # on errors known at some points only
+SOME = 48  # points of a law at which the error of its features is measured
+ROUNDING = 1e-14  # relative rounding error of sums of about a thousand numbers
+OUTSIDE = 1e-11  # more mass than this near the ends of the box asks for a larger box …
+MOST_WIDER = 8  # … at most so many times
+LITTLE = 1e-2  # error of integrals that is allowed, relative to the error of the features
+SAFETY = 2.0  # factor on errors that are measured at some points only
 
 
 @dataclass(frozen=True, eq=False)
 class Integrated:
-    """F, D, R of a stationary law with what is known of their errors.
+    """F, D and R of a stationary law, with bounds on their errors.
 
     Args:
         risk: R.
@@ -60,7 +60,7 @@ def integrated(
     ends: bool = False,
     small: Compact | None = None,
 ) -> Integrated:
-    """The stationary law or, if `fixed`, D at `f`: see `continuum`."""
+    """Compute the stationary law or, if `fixed`, D at `f`, by quadrature and with errors: see `continuum`."""
     small = around(reduced, box, ends) if small is None else small
     enough = LITTLE * small.error
     found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, ends=ends, enough=enough)
@@ -109,12 +109,12 @@ def integrated(
 
 
 def around(reduced: ReducedModel, box: Box, ends: bool = False) -> Compact:
-    """A smaller model on a box and the room around it."""
+    """The model compressed on a box and the room around it."""
     return compact(reduced, box if ends else wider(reduced, box))
 
 
 def of_nodes(reduced: ReducedModel, f: FloatArray) -> float:
-    """What the error of the data's nodes can do to R of a measure with these predictions.
+    """By how much the error of the data's nodes can change R of a measure with predictions f.
 
     V is off by `node_error` times the size of a feature, U by that times the size once more; f is an average
     of features.
@@ -123,14 +123,14 @@ def of_nodes(reduced: ReducedModel, f: FloatArray) -> float:
 
 
 def _typical(found: Continuum) -> FloatArray:
-    """Points at equal distances of mass, and that of most."""
+    """Points at equal distances of mass, and the point with the largest mass."""
     total = np.cumsum(found.found.mass)
     at = np.searchsorted(total, (np.arange(SOME) + 0.5) / SOME * total[-1])
     return np.asarray(found.where.points[np.unique(np.append(at, found.found.mass.argmax()))])
 
 
 def _missed(small: Compact, points: FloatArray) -> float:
-    """Largest (Σ_q p_q (Φ_q − Φ̃_q)²)^½ at points."""
+    """The largest error (Σ_q p_q (Φ_q − Φ̃_q)²)^½ of a compressed model at points."""
     if small.rows is None:
         return 0.0
     there = in_pieces(small.whole, points) * np.sqrt(small.whole.weights)

@@ -1,4 +1,4 @@
-"""Where the stationary law lives: a box that holds all of its mass and little else."""
+"""Find a box that holds all but a negligible part of the mass of the stationary law."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..measures._cells import log_volumes
 from ..reductions._model import ReducedModel
 from ._boxes import Box
 from ._compact import Compact, compact, thinned
-from ._newton import newton, places
+from ._newton import newton, support
 
 SEARCH = {
     1: 1000,
@@ -20,19 +20,19 @@ SEARCH = {
     3: 20,
 }  # cells per coordinate of the grids that search, by the number of coordinates
 FEWEST = 10
-MANY = 256  # nodes that are worth replacing by fewer while searching
-LOOSE = 1e-6  # what they may miss of features
-EMPTY = 1e-12  # mass of an outer cell that may as well be beyond
+MANY = 256  # models with more nodes are compressed for the search
+LOOSE = 1e-6  # error of features allowed for that
+EMPTY = 1e-12  # outer cells with less mass than this may be cut off
 TAIL = 1e-15  # mass beyond a side that is left out
-FIRST = 10.0  # where to begin without decay
-ROUGH = 1e-9  # gap while searching
-FULL = 0.8  # part of the box that is not worth making smaller, ...
-SPARSE = 0.2  # ... and that would leave too few cells
+FIRST = 10.0  # half-length of the first box of coordinates without decay
+ROUGH = 1e-9  # gap F − D at which Newton's method stops during the search
+FULL = 0.8  # a box whose mass fills this fraction of it is not made smaller; …
+SPARSE = 0.2  # … once it had to grow again, it is made smaller only below this fraction
 MOST_ROUNDS = 80
 MOST_GROWTHS = 24
-PROBES = 128  # points at every scale that tell how large features are
-SCALES = 16  # each twice the one before
-MOST_UNIT = 1e50  # size of coordinates, or its inverse, whose powers are still numbers
+PROBES = 128  # points per scale at which the size of features is measured
+SCALES = 16  # scales, each twice the one before
+MOST_UNIT = 1e50  # coordinates of this size, or of its inverse, still have finite powers
 
 
 def grid(box: Box, cells: list[int]) -> list[FloatArray]:
@@ -47,7 +47,7 @@ def centers(edges: list[FloatArray]) -> FloatArray:
 
 
 def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -> tuple[Box, FloatArray]:
-    """The box, and f of the stationary law on a grid that fits it; `f` is where Newton starts.
+    """The box, and the predictions f of the stationary law on a grid in it; Newton's method starts at `f`.
 
     Begins with a box that decay keeps the law in, doubles sides with mass at them, and closes in on the mass.
     If `fixed`, the law is that in the potential of `f` instead.
@@ -93,32 +93,34 @@ def _inside(sides: list[_Side], box: Box) -> bool:
 
 
 class UnconfinedError(ValueError):
-    """There is no stationary law: mass goes to infinity."""
+    """There is no stationary law, because mass goes to infinity."""
 
 
 @dataclass
 class _Side:
-    """One side of the box: it grows, then shrinks, and then grows again and shrinks by a lot only."""
+    """The interval of one coordinate: it grows, then shrinks, and grows again only if it had shrunk too
+    far.
+    """
 
     low: float
     high: float
     unit: (
         float  # cells are equal up to here and in proportion to |z| beyond, so that they still see the centre
     )
-    wall: bool  # whether the coordinate ends at 0
+    wall: bool  # whether the coordinate ends at the wall 0
     growths: int = 0
     shrunk: bool = False
     regrown: bool = False
 
     def edges(self, n: int) -> FloatArray:
-        """Edges of n cells."""
+        """Edges of n cells, equal near 0 and growing in proportion to |z| beyond `unit`."""
         low, high = math.asinh(self.low / self.unit), math.asinh(self.high / self.unit)
         out = self.unit * np.sinh(np.linspace(low, high, n + 1))
         out[[0, -1]] = self.low, self.high
         return np.asarray(out)
 
     def adjust(self, edges: FloatArray, marginal: FloatArray) -> bool:
-        """Move the ends by the masses of cells between them; False: they stay."""
+        """Move the ends by the masses of the cells; False if they stay."""
         width, n = self.high - self.low, len(marginal)
         low = bool(marginal[0] > EMPTY) and not (self.wall and self.low == 0)
         high = bool(marginal[-1] > EMPTY)
@@ -143,8 +145,8 @@ class _Side:
 def _solve(
     reduced: ReducedModel, edges: list[FloatArray], f: FloatArray | None, fixed: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """f and the masses of the cells."""
-    where = places(reduced, centers(edges), log_volumes(edges, reduced.volume).ravel())
+    """Predictions f and masses of the cells of the stationary law on a grid."""
+    where = support(reduced, centers(edges), log_volumes(edges, reduced.volume).ravel())
     start = None if f is None else where.features.moments(f)
     if fixed and f is not None and start is not None:
         return f, where.law(start)[0]
@@ -153,7 +155,7 @@ def _solve(
 
 
 def _first_box(reduced: ReducedModel) -> Box:
-    """Ends that the law cannot reach while R(ρ) ≤ E y² + τ², as |Ψ(z)| ≤ √R √U(z, z): then decay wins.
+    """Ends beyond which decay dominates as long as R(ρ) ≤ E y² + τ², by |Ψ(z)| ≤ √R √U(z, z).
 
     Where features grow as fast as decay that says nothing, and the box is that of decay and noise alone.
     """
@@ -185,6 +187,6 @@ def _first_box(reduced: ReducedModel) -> Box:
 
 
 def _pulls(reduced: ReducedModel, probes: FloatArray, reach: float, size: float) -> bool:
-    """Whether features can be stronger than decay at this distance."""
+    """Whether features can be stronger than decay at this distance from 0."""
     square = float((np.square(reduced.features(probes * reach)) @ reduced.weights).max())
     return 0.5 * reduced.ridge * reach**2 <= 2 * size * math.sqrt(square)

@@ -24,13 +24,14 @@ from ._boxes import Box, as_box, moving
 from ._compact import Compact
 from ._errors import Integrated, around, integrated
 from ._extent import UnconfinedError, centers, find_box, grid
-from ._newton import newton, places
+from ._newton import newton, support
 
-CELLS = {1: 2000, 2: 160}  # per coordinate, by the number of coordinates; in more the nodes of the integrals
+# cells per coordinate, by the number of coordinates; with more coordinates there are Gauss nodes instead
+CELLS = {1: 2000, 2: 160}
 FEWEST = 14
-FINER = 1e-6  # the integrals' gap, relative to that of the cells: its root is an error of R
-MOST_FEATURES = 1 << 25  # on the cells: with more, and kinks, there would be too many for each of the steps
-_CELL_BYTES = 150  # that a cell takes, with few features
+FINER = 1e-6  # gap of the integrals relative to that of the cells: its square root is an error of R
+MOST_FEATURES = 1 << 25  # cells times nodes, beyond which the measure on cells uses the smaller model
+_CELL_BYTES = 150  # bytes per cell, with few features
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +202,7 @@ def gibbs_path(model: AnyModel, temperatures: npt.ArrayLike, **options: Any) -> 
 
 
 def dual_bound(reduced: ReducedModel, f: FloatArray, grid: Box | None = None) -> tuple[float, float]:
-    """D(f) − error ≤ inf F and the error, integrated over all that e^{−βΨ_λ} v has in the potential of f.
+    """A lower bound D(f) − error ≤ inf F, and the error, by integrals of e^{−βΨ_λ} v in the potential of f.
 
     If that is not confined, over the box `grid`, where there is one.
     """
@@ -263,7 +264,7 @@ def _result(
     f: FloatArray | None,
     measure: Any,
 ) -> Stationary:
-    where = places(reduced, points, log_volume)
+    where = support(reduced, points, log_volume)
     features = where.features
     found = newton(where, None if f is None else features.moments(f), tolerance)
     return Stationary(

@@ -1,4 +1,5 @@
-"""Newton's method for the stationary law on given points: the concave dual of the free energy.
+"""Maximise the concave dual D (eqs. (9.1), (9.2)) on given points by Newton's method: the stationary law
+there.
 
 In the coordinates of `span`, with ρ_h ∝ v e^{−βΨ_λ}, Ψ = F·(h − t):
 D(h) = (|√p y|² + τ² − |h|²)/2 − β⁻¹ log Z(h),  ∇D = ∫F dρ_h − h,  −∇²D = I + β Cov F:
@@ -17,16 +18,16 @@ from ..reductions._model import ReducedModel
 from ._span import Span, span
 
 MOST_STEPS = 200
-NEGLIGIBLE = 1e-22  # masses, relative to the largest, that do not enter second derivatives
+NEGLIGIBLE = 1e-22  # masses below this fraction of the largest do not enter second derivatives
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Where mass may be: points, logs of their volumes, features."""
+class Support:
+    """The points where mass may be, with their log volumes, decay and features."""
 
     points: FloatArray  # (n, k)
-    log_volume: FloatArray  # (n,): log of v at the point or over the cell, without the constant factor
-    decay: FloatArray  # λ|z|²/2
+    log_volume: FloatArray  # (n,): log of v at each point or over each cell, up to `constant`
+    decay: FloatArray  # λ|z|²/2 at each point
     features: Span
     beta: float
     constant: float  # log of the constant factor of v
@@ -36,7 +37,7 @@ class Places:
         return np.asarray(self.features.values @ (h - self.features.target) + self.decay)
 
     def law(self, h: FloatArray) -> tuple[FloatArray, float]:
-        """ρ_h and log Z(h)."""
+        """The masses of ρ_h and log Z(h), eq. (9.1)."""
         exponent = self.log_volume - self.beta * self.potential(h)
         top = exponent.max()
         mass = np.exp(exponent - top)
@@ -44,24 +45,24 @@ class Places:
         return mass / total, float(top + np.log(total))
 
     def dual(self, h: FloatArray, log_z: float) -> float:
-        """D(h)."""
+        """D(h), eq. (9.1)."""
         t = self.features.target
         square = t @ t + self.features.unreached - h @ h
         return float(0.5 * square - (log_z + self.constant) / self.beta)
 
 
-def places(reduced: ReducedModel, points: FloatArray, log_volume: FloatArray) -> Places:
-    """Points with their volumes, and all that `newton` needs of them."""
+def support(reduced: ReducedModel, points: FloatArray, log_volume: FloatArray) -> Support:
+    """Collect points, their volumes and features for `newton`."""
     kept = points[:, np.asarray(reduced.decays, dtype=bool)]
     decay = 0.5 * reduced.ridge * np.square(kept).sum(axis=1)
-    return Places(
+    return Support(
         points, log_volume, decay, span(reduced, points), 1 / reduced.temperature, reduced.log_volume
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The law ρ_h, the dual point h, the moments ∫F dρ_h and D(h)."""
+    """The maximiser found: masses of ρ_h, the dual point h, the moments ∫F dρ_h and D(h)."""
 
     mass: FloatArray
     h: FloatArray
@@ -71,12 +72,12 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """F(ρ_h) − D(h) = |∫F dρ_h − h|²/2, exactly."""
+        """F(ρ_h) − D(h) = |∫F dρ_h − h|²/2 (eq. (9.3))."""
         return 0.5 * float(np.square(self.mean - self.h).sum())
 
 
-def newton(where: Places, h: FloatArray | None, tolerance: float) -> Solution:
-    """Maximise D until the gap is at most `tolerance`, or until rounding or too many steps forbid more."""
+def newton(where: Support, h: FloatArray | None, tolerance: float) -> Solution:
+    """Maximise D until the gap is at most `tolerance`, or rounding or the number of steps ends the search."""
     h = np.zeros(len(where.features.target)) if h is None else h
     mass, log_z = where.law(h)
     value, steps, stalled, smallest = where.dual(h, log_z), 0, 0, np.inf
@@ -103,7 +104,7 @@ def newton(where: Places, h: FloatArray | None, tolerance: float) -> Solution:
     return Solution(mass, h, mean, value, steps)
 
 
-def _newton_step(where: Places, mass: FloatArray, mean: FloatArray, slope: FloatArray) -> FloatArray:
+def _newton_step(where: Support, mass: FloatArray, mean: FloatArray, slope: FloatArray) -> FloatArray:
     heavy = mass > NEGLIGIBLE * mass.max()
     deviation = (where.features.values[heavy] - mean) * np.sqrt(where.beta * mass[heavy])[:, None]
     curvature = deviation.T @ deviation

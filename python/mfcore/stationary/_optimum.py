@@ -19,17 +19,18 @@ from ._errors import of_nodes
 from ._search import Landscape, decay, differentiable, gradient, landscape, potential, twice
 from ._simplex import simplex_least_squares
 
-FARTHEST = (10.0, 1e3, 1e5)  # ends of the boxes that are searched, one after the other
+FARTHEST = (10.0, 1e3, 1e5)  # half-lengths of the boxes that are searched, one after the other
 MOST_ROUNDS = 100
-MOST_STALLED = 3  # rounds that improve nothing
+MOST_STALLED = 3  # rounds without improvement that end the search
 SLIDES = 40  # quasi-Newton steps of the atoms per round
 ROUNDING = 1e-15
-CLOSE = 1e-3  # atoms this near to each other, relative to 1 + |z|, are tried as one at the end
+CLOSE = 1e-3  # atoms nearer to each other than this, relative to 1 + |z|, are tried as one at the end
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """What `mf.optimum` returns.
+    """The least risk of all measures, a measure that reaches it, and how far it may be off, from
+    `mf.optimum`.
 
     Args:
         measure: The atoms found, in reduced coordinates.
@@ -117,17 +118,17 @@ def optimum(model: AnyModel, *, tolerance: float = 1e-8, extent: Any = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Atoms with their optimal weights, and the lowest places of their potential."""
+    """Atoms with optimal weights, the value they reach, and the local minima of their potential."""
 
     atoms: FloatArray
     weights: FloatArray
-    value: float  # R/2 + decay
+    value: float  # R/2 + (λ/2)∫|z|²dρ
     fresh: FloatArray  # local minima of Ψ_λ that lie below its mean
-    gap: float  # of `value`
+    gap: float  # upper bound on `value` minus the least value, eq. (9.5)
 
 
 def _improved(place: Landscape, state: _State | None, goal: float) -> tuple[_State, int]:
-    """Add atoms until the gap in the box is small enough; also the number of rounds that took."""
+    """Add atoms at minima of Ψ_λ until the gap in the box is at most `goal`; also the number of rounds."""
     reduced = place.reduced
     if state is None:
         nothing = -reduced.weights * reduced.targets
@@ -145,7 +146,7 @@ def _improved(place: Landscape, state: _State | None, goal: float) -> tuple[_Sta
 
 
 def _judged(place: Landscape, atoms: FloatArray, weights: FloatArray) -> _State:
-    """Value and gap of a measure."""
+    """Evaluate value, gap and the minima of Ψ_λ for weighted atoms."""
     reduced = place.reduced
     f = weights @ reduced.features(atoms)
     residual = reduced.weights * (f - reduced.targets)
@@ -158,7 +159,7 @@ def _judged(place: Landscape, atoms: FloatArray, weights: FloatArray) -> _State:
 
 
 def _weighted(reduced: ReducedModel, atoms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Optimal weights of atoms, and those that have any."""
+    """Optimal weights of given atoms (eq. (9.6)), without atoms of weight 0."""
     scale = np.sqrt(reduced.weights)
     columns = (reduced.features(atoms) * scale).T
     weights = simplex_least_squares(columns, scale * reduced.targets, decay(reduced, atoms))
@@ -166,7 +167,7 @@ def _weighted(reduced: ReducedModel, atoms: FloatArray) -> tuple[FloatArray, Flo
 
 
 def _slid(place: Landscape, atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Atoms moved downhill, weights optimal all the while: then ∂value/∂z_j = c_j ∇Ψ_λ(z_j), eq. (9.6)."""
+    """Move the atoms downhill, keeping their weights optimal: ∂value/∂z_j = c_j ∇Ψ_λ(z_j), eq. (9.6)."""
     reduced = place.reduced
     if not differentiable(reduced):
         return atoms, weights
@@ -196,7 +197,7 @@ def _slid(place: Landscape, atoms: FloatArray, weights: FloatArray) -> tuple[Flo
 
 
 def _tidied(place: Landscape, state: _State, goal: float) -> _State:
-    """Atoms that are nearly one put together, if the result is as good."""
+    """Merge atoms that are close to each other, if the result is as good."""
     order = np.lexsort(state.atoms.T[::-1])
     atoms, weights = state.atoms[order], state.weights[order]
     near = (np.abs(np.diff(atoms, axis=0)) <= CLOSE * (1 + np.abs(atoms[1:]))).all(axis=1)

@@ -1,4 +1,6 @@
-"""The lowest places of a potential Ψ_λ(z) = Σ_q r_q Φ_q(z) + λ|z|²/2, r_q = p_q (f_q − y_q), in a box."""
+"""Find the lowest points in a box of a potential Ψ_λ(z) = Σ_q r_q Φ_q(z) + λ|z|²/2 with r_q = p_q (f_q −
+y_q).
+"""
 
 from __future__ import annotations
 
@@ -16,24 +18,26 @@ from ._compact import Compact, compact, in_pieces
 from ._span import Span, span
 
 SIDE = {1: 4001, 2: 97}  # most points per coordinate of a grid, by the number of coordinates
-SCATTERED = 13  # log2 of the most quasi-random points where a grid would need too many
-FEWEST = 32  # points per coordinate of a grid in any case
-MOST_FEATURES = 1 << 22  # points times nodes
-MANY = 1 << 11  # nodes that are worth replacing by fewer
-DENSER = 1.6  # points per coordinate of a second grid
-POLISHED = 8  # lowest local minima that are followed to their bottoms
+SCATTERED = 13  # log2 of the most quasi-random points, used where a grid would need too many
+FEWEST = 32  # fewest points per coordinate of a grid
+MOST_FEATURES = 1 << 22  # most points times nodes
+MANY = 1 << 11  # models with more nodes are compressed
+DENSER = 1.6  # factor of points per coordinate of the second, independent search
+POLISHED = 8  # number of local minima that are refined
 
 
 @dataclass(frozen=True, eq=False)
 class Landscape:
-    """Points all over a box, dense around 0 and in proportion to |z| farther out, with features there."""
+    """Points all over a box (spaced like 1 + |z|), with the features there, at which potentials are
+    searched.
+    """
 
     reduced: ReducedModel
     box: Box
     points: FloatArray  # (n, k)
     shape: tuple[int, ...] | None  # of the grid; None for scattered points
-    reach: FloatArray  # (n, k): the distance to neighbours
-    features: Span  # of the smaller model
+    reach: FloatArray  # (n, k): distance to the neighbouring points
+    features: Span  # of the compressed model
     small: Compact
 
     def lowest(self, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -59,7 +63,9 @@ class Landscape:
         return np.asarray(local[np.argsort(values[local])][:POLISHED])
 
     def _polish(self, i: int, residual: FloatArray, size: float) -> tuple[FloatArray, float]:
-        """Down from point i, on a grid within its neighbours; stopping rules see Ψ/size."""
+        """Minimise Ψ_λ from point i within the distance of its neighbours; `size` scales Ψ for the
+        stopping rules.
+        """
         middle, reach = self.points[i], self.reach[i]
         reduced = self.small.model
         wide = 1.0 if self.shape is not None else np.inf
@@ -87,7 +93,7 @@ class Landscape:
 
 
 def landscape(reduced: ReducedModel, box: Box, *, again: Landscape | None = None) -> Landscape:
-    """Points in `box`: a tensor grid in one and two coordinates, quasi-random ones in more.
+    """Sample features on a box: a tensor grid in one and two coordinates, quasi-random points in more.
 
     With another landscape of the same box, `again`, they are other points, and more of a grid: what the two
     find tells how well both search.
@@ -120,7 +126,7 @@ def landscape(reduced: ReducedModel, box: Box, *, again: Landscape | None = None
 
 
 def twice(place: Landscape, residual: FloatArray) -> tuple[tuple[FloatArray, float], float]:
-    """The lowest place of two independent searches with its Ψ_λ, and the difference of what they found."""
+    """The lowest point found by two independent searches, its Ψ_λ, and how much the two results differ."""
     found = [p.lowest(residual) for p in (place, landscape(place.reduced, place.box, again=place))]
     points, depths = zip(*[(z[0], float(value[0])) for z, value in found], strict=True)
     best = int(depths[1] < depths[0])
@@ -145,6 +151,6 @@ def gradient(reduced: ReducedModel, points: FloatArray, residual: FloatArray) ->
 
 
 def differentiable(reduced: ReducedModel) -> bool:
-    """Whether it has gradients."""
+    """Whether the features of the model have gradients."""
     function: Any = reduced.gradients
     return function.function is not None

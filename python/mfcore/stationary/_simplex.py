@@ -1,4 +1,6 @@
-"""Least squares over the simplex (eq. (9.6)), by active sets: the weights of atoms that do not move."""
+"""Minimise |A c − t|²/2 + cost·c over the simplex c ≥ 0, Σ c = 1 (eq. (9.6)) by active sets: the weights
+of fixed atoms.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ import numpy.typing as npt
 
 from .._base.check import FloatArray
 
-CUT = 1e-13  # singular values below this, relative to the largest, count as 0
-_NONE = 1e-11  # of the cost: a part of it that is rounding
+CUT = 1e-13  # singular values below this fraction of the largest count as 0
+_NONE = 1e-11  # differences of the cost below this fraction are rounding
 
 
 def simplex_least_squares(
@@ -54,7 +56,7 @@ def _value(columns: FloatArray, target: FloatArray, cost: FloatArray, c: FloatAr
 def _descend(
     columns: FloatArray, target: FloatArray, cost: FloatArray, c: FloatArray, active: npt.NDArray[np.bool_]
 ) -> FloatArray:
-    """From c towards the minimum on the active entries without signs; those that reach 0 first stay there."""
+    """Go from c towards the minimum over the active entries; stop where one of them reaches 0."""
     while True:
         at = np.flatnonzero(active)
         move = np.zeros_like(c)
@@ -72,7 +74,8 @@ def _descend(
 def _direction(
     columns: FloatArray, target: FloatArray, cost: FloatArray, c: FloatArray
 ) -> tuple[FloatArray, bool]:
-    """From c to the minimiser with Σ c = 1 alone, and True; or, where there is none, downhill, and False.
+    """The step from c to the minimiser with Σ c = 1, and True; a direction of descent and False if there is
+    none.
 
     In the differences to one column. Where they depend on each other, c may change without the fit, and the
     cost falls for ever, if it is not the same for all such c.

@@ -1,4 +1,4 @@
-"""Features at many points in few numbers (eq. (2.6)): √p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq, rows of W orthonormal.
+"""Compress features at many points (eq. (2.6)): √p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq with orthonormal rows of W.
 
 With h = W√p f the potential is Ψ(z) = F(z)·(h − t), t = W√p y, and R = |h − t|² + what W does not reach.
 """
@@ -14,35 +14,35 @@ from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ..reductions._tables import Table
 
-TOLERANCE = 1e-12  # of √p_q Φ_q, relative to the largest
-SAMPLE = 1024  # points that W is made from
-MANY = 128  # nodes beyond which `Table.compress`, which finds the smallest rank, is too dear
+TOLERANCE = 1e-12  # error of √p_q Φ_q, relative to the largest
+SAMPLE = 1024  # points whose features determine W
+MANY = 128  # beyond so many nodes `Table.compress`, which finds the least rank, takes too long
 CHUNK = 1 << 21  # numbers held at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """F at given points, and W."""
+    """Compressed features F at given points, and the rows W."""
 
     values: FloatArray  # F, (n, K)
     rows: FloatArray | None  # W, (K, Q); None for the identity
-    target: FloatArray  # t
+    target: FloatArray  # t = W√p y
     scale: FloatArray  # √p
-    unreached: float  # |√p y|² − |t|², and the noise τ²
+    unreached: float  # |√p y|² − |t|² + τ²: the part of R that no measure reaches
 
     def moments(self, f: FloatArray) -> FloatArray:
-        """H = W√p f of values at the nodes."""
+        """h = W√p f of values f at the nodes."""
         scaled = self.scale * f
         return scaled if self.rows is None else self.rows @ scaled
 
     def function(self, h: FloatArray) -> FloatArray:
-        """Values f at the nodes: the inverse of `moments` on the span."""
+        """Values f at the nodes with moments h: the inverse of `moments` on the span."""
         scaled = h if self.rows is None else h @ self.rows
         return np.asarray(scaled / self.scale)
 
 
 def span(reduced: ReducedModel, points: FloatArray) -> Span:
-    """The features of `reduced` at `points`, compressed if that loses nothing but rounding."""
+    """Compress the features of `reduced` at `points`, as far as nothing is lost but rounding."""
     scale = np.sqrt(reduced.weights)
     rows = _rows(reduced, points, scale)
     values, lost, largest = _project(reduced, points, scale, rows)
@@ -56,7 +56,9 @@ def span(reduced: ReducedModel, points: FloatArray) -> Span:
 
 
 def _rows(reduced: ReducedModel, points: FloatArray, scale: FloatArray) -> FloatArray | None:
-    """Orthonormal rows that span the features at a sample of the points; None if it takes all nodes."""
+    """Orthonormal rows that span the features at a sample of the points; None if that takes as many rows
+    as nodes.
+    """
     sample = points[:: max(1, len(points) // SAMPLE)]
     if len(scale) > MANY:
         _, size, right = scipy.linalg.svd(reduced.features(sample) * scale, full_matrices=False)
@@ -72,7 +74,7 @@ def _rows(reduced: ReducedModel, points: FloatArray, scale: FloatArray) -> Float
 def _project(
     reduced: ReducedModel, points: FloatArray, scale: FloatArray, rows: FloatArray | None
 ) -> tuple[FloatArray, float, float]:
-    """F, the largest deviation of F W from the features, and the largest feature."""
+    """F, the largest error of F W, and the largest feature."""
     values = np.empty((len(points), len(scale) if rows is None else len(rows)))
     step = max(1, CHUNK // len(scale))
     lost = largest = 0.0

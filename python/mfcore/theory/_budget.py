@@ -27,7 +27,8 @@ _QUANTITIES = ("risk", "norm", "distance", "w1")
 
 @dataclass(frozen=True)
 class Bound:
-    """The measured |R(ρ_t) − R_N(SGD)| beside C·err, with one constant C for all N and h.
+    """The measured |R(ρ_t) − R_N(SGD)| beside C·err of eq. (10.4), with one fitted constant C for all N and
+    h.
 
     Attributes:
         constant: The smallest C for which C·err covers the measured values.
@@ -43,7 +44,9 @@ class Bound:
 
     @property
     def ratio(self) -> FloatArray:
-        """measured/(C·err) ≤ 1: the same everywhere if the bound has the right form."""
+        """The ratio measured/(C·err), at most 1, and about the same everywhere if the bound has the
+        right form.
+        """
         return np.asarray(self.measured / (self.constant * self.err))
 
     def __repr__(self) -> str:
@@ -103,7 +106,7 @@ class Ladder:
         return int(self.risk.shape[2])
 
     def names(self, quantity: str = "risk") -> tuple[str, ...]:
-        """The gaps that are known of a quantity."""
+        """Names of the gaps that were measured of a quantity ("risk" or "distance")."""
         check.choice(quantity, "quantity", _QUANTITIES)
         if quantity == "distance":
             return GAPS[1:]
@@ -226,7 +229,7 @@ class Ladder:
             )
 
     def _stated(self, name: str, quantity: str) -> FloatArray:
-        """Half of the 95 % interval that no number of replicas narrows, (N, step, T)."""
+        """Half of the 95 % interval that remains however many replicas there are, shape (N, step, T)."""
         if quantity != "risk" or name not in (GAPS[0], _TOTAL):
             return np.zeros(1)
         return np.asarray(np.hypot(self.error[:, :, 0, 0], 1.96 * self.error[:, :, 0, 1]))

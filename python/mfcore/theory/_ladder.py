@@ -1,4 +1,6 @@
-"""`ladder`: coupled runs of all rungs from the same neurons, for every width and step asked (eq. (10.3))."""
+"""`mf.theory.ladder`: run all rungs from the same neurons and with the same noise, for every width and
+step (eq. (10.3)).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def ladder(
     threads: int | None = None,
     progress: bool = False,
 ) -> Ladder:
-    """Run ND, PD, GD and SGD from the same neurons beside the limit: where do R(ρ_t) and R_N(SGD) part?
+    """Run ND, PD, GD and SGD from the same neurons beside the limit, and measure where R(ρ_t) and R_N(SGD)
+    part.
 
     |R(ρ_t) − R_N(SGD)| ≤ PDE-ND + ND-PD + PD-GD + GD-SGD, where the risk of a rung of N neurons is that of
     their empirical measure, N independent neurons (ND) included: E R_N(ND) = R + (∫U(θ, θ)dρ − ∫∫U)/N.
@@ -143,7 +146,9 @@ def ladder(
 
 
 def _default_limit(model: Model, step: float) -> Method:
-    """The density where it is cheap, which knows distances of laws as well; else atoms."""
+    """The method of the limit: a density where that is cheap (it also gives distances of laws), else
+    atoms.
+    """
     reduced = model.reduce()
     if reduced.initial is None:
         raise ValueError(f"init must be an initial law with a reduction, got {model.init!r}")
@@ -155,7 +160,7 @@ def _default_limit(model: Model, step: float) -> Method:
 
 
 def _rule(model: Model) -> Expectation:
-    """How all networks are measured."""
+    """The expectation by which the risks of all networks are measured."""
     try:
         Exact().evaluator(model)
     except ValueError:
@@ -164,7 +169,7 @@ def _rule(model: Model) -> Expectation:
 
 
 def _times(save_at: int | npt.ArrayLike, horizon: float, steps: Sequence[float]) -> FloatArray:
-    """Save points that all steps reach."""
+    """Save points that every step reaches exactly."""
     coarse = max(steps)
     for h in steps:
         ratio = coarse / h

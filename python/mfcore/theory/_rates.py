@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ._budget import Ladder
 
 CONFIDENCE = 0.95
-_BENT = 0.02  # of a gap: how far a power law is trusted, so that no point has all the weight
+_BENT = 0.02  # relative error of a power law: bounds the weight of a point in the regression of eq. (10.5)
 
-# What theory says of the largest gaps, by quantity, gap and variable. R_N - R is N^(-1/2) times 2 sd(Ψ), plus
-# (∫U(θ, θ)dρ - ∫∫U)/N: at a minimiser, and wherever Ψ is nearly constant on ρ, the second is all one sees;
-# eqs. (10.1), (10.2).
+# What theory says of the slopes, by quantity, gap and variable. R_N − R is N^(−1/2) times 2 sd(Ψ), plus
+# (∫U(θ, θ)dρ − ∫∫U)/N; where Ψ is nearly constant on ρ, as at a minimiser, only the second is seen: eqs.
+# (10.1), (10.2).
 _WIDTH, _NOISE = "-1/2; -1 where Ψ is constant", "1/2; 1 where the bias rules"
 THEORY = {
     ("risk", "PDE-ND", "N"): _WIDTH,
@@ -113,7 +113,7 @@ class Rates:
 
 
 def rates_of(ladder: Ladder, quantity: str, gaps: Sequence[str]) -> Rates:
-    """Slopes of all gaps, in N with a constant for each step, and in h with one for each width."""
+    """Slopes of all gaps in N, with a constant for each step, and in h, with a constant for each width."""
     variables = {"N": np.array(ladder.neurons, dtype=float), "h": np.array(ladder.step)}
     found = []
     for gap in gaps:
@@ -134,7 +134,7 @@ def rates_of(ladder: Ladder, quantity: str, gaps: Sequence[str]) -> Rates:
 
 
 def rates_in_dimension(ladders: Sequence[Ladder], quantity: str = "risk") -> Rates:
-    """How gaps grow with the length D of a neuron's row, from ladders that differ in nothing else.
+    """Slopes of the gaps in the length D of a neuron's row, from ladders that differ in nothing else.
 
     All must have the same neurons, steps and replicas. The slope in D is common to all widths and steps.
 
@@ -199,7 +199,7 @@ def jackknife(samples: FloatArray, estimate: Callable[[FloatArray], float]) -> t
 
 
 def _pooled(x: FloatArray, samples: FloatArray) -> float:
-    """The slope common to all columns of log(mean over replicas) in log x, samples (replica, x, column).
+    """The common slope in log x of the columns of log(mean over replicas), for samples (replica, x, column).
 
     Weighted by the inverse variances of the logarithms, each column with a constant of its own.
     """

@@ -1,4 +1,4 @@
-"""The runs of a ladder: one draw of neurons on all rungs, and what is measured on it."""
+"""Run all rungs of a ladder from one draw of neurons and measure risks and distances."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from ..runs._solve import solve
 from ..runs._trajectory import Measure, Trajectory
 from ._budget import GAPS, RUNGS
 
-LIMIT = 2**63 + 1  # number of the seed of the limit, beside those of widths
-SAME = 1e-9  # relative: 0.3 is 3 * 0.1
-_PARTS = 4  # of a cell
+LIMIT = 2**63 + 1  # number of the seed of the limit; those of widths are smaller
+SAME = 1e-9  # relative difference below which two times are the same
+_PARTS = 4  # points that stand for one cell of a density
 
 ROWS = {"risk": len(RUNGS), "error": len(RUNGS), "norm": len(RUNGS), "distance": 3, "w1": len(GAPS)}
 
 
 class Runs:
-    """Runs of one model, looked at at the same times."""
+    """The runs of one model with common save points."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Runs:
         self._long: FloatArray | None = None  # GD with the step `longest`, of the present draw
 
     def run_limit(self, seed: Seed) -> None:
-        """ρ_t, to compare with."""
+        """Run the limit ρ_t."""
         self._law = self._solve(self._limit, seed, risk=True)
         if isinstance(self._law.final, np.ndarray):
             raise TypeError(f"limit must be a method of the limit, such as mf.PDE(), got {self._limit!r}")
@@ -69,7 +69,7 @@ class Runs:
     def replica(
         self, n: int, steps: Sequence[float], most: int, seed: Seed, tick: Callable[[], None]
     ) -> Iterator[dict[str, FloatArray]]:
-        """What is measured on one draw of n neurons, for each step."""
+        """Measure all rungs from one draw of n neurons, for each step."""
         nd: FloatArray | None = None
         self._long = None
         longer = longest(self._times, max(steps), most)
@@ -83,7 +83,7 @@ class Runs:
             yield self._compared([nd, pd, gd, sgd])
 
     def _flows(self, n: int, h: float, seed: Seed, tick: Callable[[], None]) -> tuple[FloatArray, FloatArray]:
-        """ND and PD; with noise by Heun's scheme of step h, on the increments of all."""
+        """Run ND and PD; with noise by Heun's scheme of step h with the increments that all rungs share."""
         nd = self._paths(_Driven(n, self._driver, h) if self._noisy else Nonlinear(n, self._driver), seed)
         tick()
         scheme: dict[str, Any] = {"method": "heun", "step": h} if self._noisy else {}
@@ -92,7 +92,7 @@ class Runs:
         return nd, pd
 
     def _gd(self, n: int, h: float, seed: Seed, pd: FloatArray, longer: float) -> FloatArray:
-        """GD with step h, or what a longer step says of it."""
+        """GD with step h, or its interpolation from a longer step (eq. (10.6))."""
         if self._noisy or h >= longer * (1 - SAME):
             return self._paths(GD(n, h, expectation=self._expectation), seed)
         if self._long is None:
@@ -138,7 +138,9 @@ class Runs:
         }
 
     def _w1(self, measure: Measure, radii: FloatArray) -> float:
-        """W1 between the laws of |w| of a density and of neurons; atoms are no sample of their law: NaN."""
+        """W₁ between the laws of |w| of a density and of neurons; NaN for atoms, which are no sample of
+        their law.
+        """
         if not isinstance(measure, Density) or not np.isfinite(radii).all():
             return math.nan
         if len(measure.edges) == 1:  # mass is spread over a cell
@@ -155,7 +157,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class _Driven:
-    """`mf.Nonlinear` by Heun's scheme, which is of weak order 2 with noise."""
+    """`mf.Nonlinear` by Heun's scheme (weak order 2 with noise), in the field of the ladder's limit."""
 
     neurons: int
     driver: Method
@@ -182,18 +184,18 @@ class _Driven:
 
 
 def longest(times: FloatArray, coarse: float, most: int) -> float:
-    """The step that reaches all times in about `most` steps."""
+    """The longest step that reaches all times, in about `most` steps."""
     unit = coarse * int(np.gcd.reduce(np.round(times / coarse).astype(np.int64)))
     return float(unit / max(1, math.floor(most * unit / times[-1])))
 
 
 def _held(values: FloatArray, times: FloatArray) -> FloatArray:
-    """A series of a limit that may have come to rest: as it is from then on."""
+    """Extend a series of a limit that came to rest by its last value."""
     return values[np.minimum(np.arange(len(times)), len(values) - 1)]
 
 
 def _w1(points: FloatArray, masses: FloatArray, sample: FloatArray) -> float:
-    """∫|F − G| of weighted points and a sorted sample."""
+    """∫|F − G| between the distribution functions of weighted points and of a sorted sample."""
     order = np.argsort(points)
     levels = np.concatenate([[0.0], np.cumsum(masses[order])])
     marks = np.sort(np.concatenate([points, sample]))

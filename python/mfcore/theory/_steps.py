@@ -1,4 +1,4 @@
-"""The bias of one-pass SGD with a finite step (eqs. (10.7), (10.8)), and the step for a wanted one."""
+"""The bias of one-pass SGD with a finite step (eqs. (10.7), (10.8)), and the step that has a wanted bias."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..model import Model
 from ..runs._trajectory import Trajectory
 from ._budget import Ladder
 
-_CELLS = 100  # of the initial law
+_CELLS = 100  # cells for the initial law of r
 _RTOL = 1e-6
-_FAR = 1e150  # velocities beyond which squares are infinite
-_NEGLIGIBLE = 1e-7  # of the heaviest cell
-_ANGLES = 8000  # at which the slope of the activation is looked at
-_RADII = 200  # of the table of the mean of its square
-_ROUNDS = 5  # in search of a step: the bias is nearly linear in it
-_CLOSE = 0.02  # of the bias that is wanted
+_FAR = 1e150  # velocities beyond this have squares that overflow
+_NEGLIGIBLE = 1e-7  # cells lighter than this fraction of the heaviest are left out
+_ANGLES = 8000  # angles over which the square of the slope of σ is averaged
+_RADII = 200  # radii in the table of these averages
+_ROUNDS = 5  # rounds of the search for a step; the bias is nearly linear in it
+_CLOSE = 0.02  # relative error of the bias at which the search ends
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class StepProposal:
 def modified_flow(
     model: Model, step: float, *, horizon: float, save_at: int | npt.ArrayLike = 51
 ) -> Trajectory:
-    """The law of |w| that one-pass SGD with step h has to first order in h, on isotropic Gaussians.
+    """The law of |w| under one-pass SGD with step h, to first order in h, on isotropic Gaussians (eq.
+    (10.8)).
 
     A step adds h²E[(y − f)²σ'(⟨w, x⟩)²|x_⊥|²] to |w|², x_⊥ being x across w, beside the descent of the risk:
 
@@ -180,7 +181,9 @@ def _predicted(model: Model, wanted: float, horizon: float) -> StepProposal:
 
 
 class _RadialFlow:
-    """Radii r = |w| under descent and the spreading by fresh samples."""
+    """The modified flow of radii r = |w|: gradient descent plus the spreading 𝒬(r) by fresh samples (eq.
+    (10.8)).
+    """
 
     def __init__(self, model: Model) -> None:
         check.instance(model, "model", Model, "an mf.Model")
@@ -250,7 +253,7 @@ class _RadialFlow:
         return np.asarray(np.sqrt(np.maximum(found.y.T, 0.0)))
 
     def spreading(self, r: FloatArray) -> float:
-        """The growth of r² by a unit of step and time, relative to r²."""
+        """The relative growth of ∫r² dρ per unit of step and time by fresh samples."""
         return float(self.weights @ self._square(r, self._gap(r)) / (self.weights @ r**2))
 
     def _gap(self, r: FloatArray) -> FloatArray:
@@ -258,7 +261,7 @@ class _RadialFlow:
         return np.asarray(self.weights @ self._features.features(r[:, None], 1) - self._reduced.targets)
 
     def _square(self, r: FloatArray, gap: FloatArray) -> FloatArray:
-        """𝒬(r) on the clock of w, whose rate is in the noise of samples twice."""
+        """𝒬(r) of eq. (10.8), times the square of the rate of w."""
         scale = r[:, None] * self._s
         if scale.max() > self._largest:
             self._largest = 2 * float(scale.max())
@@ -268,7 +271,9 @@ class _RadialFlow:
 
 
 def _mean_square(sigma: Activation, d: int, largest: float) -> Callable[[FloatArray], FloatArray]:
-    """R to E_u[σ'(Ru)²(1 − u²)], u the first coordinate of a unit vector of R^d, for R up to `largest`."""
+    """A table for R ↦ E_u[σ'(Ru)²(1 − u²)], u the first coordinate of a unit vector of R^d, for R up to
+    `largest`.
+    """
     from scipy.interpolate import CubicSpline  # takes long to load
 
     R = np.linspace(0.0, largest, _RADII)

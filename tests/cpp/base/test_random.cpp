@@ -12,7 +12,7 @@
 #include "mfcore/base/random.hpp"
 
 using namespace mfcore;
-using random::Block;
+using random::PhiloxBlock;
 using random::Purpose;
 using random::Stream;
 
@@ -65,11 +65,12 @@ double worst_circle_error() {
 
 TEST_CASE("philox reproduces the published known answers") {
     constexpr std::uint32_t ones = 0xffffffff;
-    CHECK(random::philox4x32({0, 0, 0, 0}, {0, 0}) == Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+    CHECK(random::philox4x32({0, 0, 0, 0}, {0, 0}) ==
+          PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
     CHECK(random::philox4x32({ones, ones, ones, ones}, {ones, ones}) ==
-          Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+          PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
     CHECK(random::philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
-          Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+          PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
 TEST_CASE("the packet logarithm is good to a few units in the last place, also near 1") {

@@ -1,3 +1,4 @@
+// Elementary and normal-distribution functions on packets: accuracy, underflow, independence of lanes.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/barrier.hpp"
-#include "sgd/gram.hpp"
-#include "network/neurons.hpp"
 #include "base/parallel.hpp"
 #include "mfcore/base/random.hpp"
+#include "network/neurons.hpp"
+#include "sgd/gram.hpp"
 
 using namespace mfcore;
 

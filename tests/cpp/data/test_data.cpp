@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "mfcore/data/data.hpp"
 #include "base/products.hpp"
+#include "mfcore/data/data.hpp"
 
 using namespace mfcore;
 

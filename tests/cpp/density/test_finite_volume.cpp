@@ -1,3 +1,4 @@
+// Finite volumes as embedders use them: order of calls, the mean, and what ends a run.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Exact expectations as embedders call them: null outputs, numbers that are not finite, strides.
 #include <doctest/doctest.h>
 
 #include <cmath>

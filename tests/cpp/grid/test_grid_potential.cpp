@@ -1,3 +1,4 @@
+// Moments, potential and risk of masses on a grid: against plain sums, on any number of threads.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "mfcore/base/quadrature.hpp"
-#include "mfcore/reduction/reduction.hpp"
 #include "mfcore/grid/separable.hpp"
+#include "mfcore/reduction/reduction.hpp"
 
 using namespace mfcore;
 

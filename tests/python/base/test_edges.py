@@ -1,4 +1,4 @@
-"""Values at the edge of the numbers: refused in words that name the argument."""
+"""Arguments near the largest and smallest floats are refused with a message that names the argument."""
 
 import mfcore as mf
 import numpy as np

@@ -1,4 +1,4 @@
-"""Files that runs are kept in: what they may replace, what their failures name, what they say of a run."""
+"""Files of runs: which files they may replace, what failures to write say, how a file describes its run."""
 
 import contextlib
 import os

@@ -13,15 +13,15 @@ from mfcore.steppers import FiniteVolume1D, FiniteVolume2D
 MOST, DUST = 1 - 2.0**-20, 1e-250  # of a cell's mass leaves in one step; less mass stays where it is
 
 
-def leaving(psi, mass, width, coupling, muscl):
+def leaving(psi, mass, width, conductance, muscl):
     """Mass per time that leaves each cell to lower and higher indices, along the first axis."""
     column = (-1,) + (1,) * (mass.ndim - 1)
-    width, coupling = width.reshape(column), coupling.reshape(column)
+    width, conductance = width.reshape(column), conductance.reshape(column)
     density = mass / width
-    velocity = coupling * (psi[:-1] - psi[1:])
+    velocity = conductance * (psi[:-1] - psi[1:])
     half = np.zeros_like(mass)
     if muscl:
-        jump = np.where(coupling > 0, np.diff(density, axis=0), 0.0)
+        jump = np.where(conductance > 0, np.diff(density, axis=0), 0.0)
         a, b = jump[:-1], jump[1:]
         with np.errstate(all="ignore"):
             half[1:-1] = np.where(a * b > 0, a * b / (a + b), 0.0)
@@ -34,8 +34,8 @@ def leaving(psi, mass, width, coupling, muscl):
 
 def euler(potential, mass, axes, dt, muscl):
     psi, out = potential(mass), []
-    for c, (width, coupling) in enumerate(axes):
-        pair = leaving(np.moveaxis(psi, c, 0), np.moveaxis(mass, c, 0), width, coupling, muscl)
+    for c, (width, conductance) in enumerate(axes):
+        pair = leaving(np.moveaxis(psi, c, 0), np.moveaxis(mass, c, 0), width, conductance, muscl)
         out.append([dt * np.moveaxis(x, 0, c) for x in pair])
     total = sum(x for pair in out for x in pair)
     with np.errstate(all="ignore"):
@@ -58,7 +58,7 @@ def reference(potential, mass, axes, dt, scheme):
     return 0.5 * (mass + euler(potential, first, axes, dt, True))
 
 
-def problem(shape, seed, walls=False):
+def problem(shape, seed, closed=False):
     """Random factors, cells of random widths, masses of very different sizes: core potential, plain one."""
     rng = np.random.default_rng(seed)
     cells, rank = math.prod(shape), int(rng.integers(1, 9))
@@ -78,16 +78,18 @@ def problem(shape, seed, walls=False):
     axes = []
     for n in shape:
         width = rng.uniform(0.5, 1.5, n)
-        coupling = rng.uniform(0.5, 2.0, n - 1)  # rate over distance
-        if walls:
-            coupling[rng.random(n - 1) < 0.2] = 0.0
-        axes.append((width, coupling))
+        conductance = rng.uniform(0.5, 2.0, n - 1)  # rate over distance
+        if closed:
+            conductance[rng.random(n - 1) < 0.2] = 0.0
+        axes.append((width, conductance))
     mass = rng.random(shape) * 10.0 ** rng.uniform(-20, 0, shape)
     return core, potential, axes, mass / mass.sum()
 
 
 def stepper(core, axes, scheme):
-    return _core.GridStepper(core, [_core.GridAxis(width, coupling) for width, coupling in axes], scheme)
+    return _core.GridStepper(
+        core, [_core.GridAxis(width, conductance) for width, conductance in axes], scheme
+    )
 
 
 sizes = st.one_of(st.tuples(st.integers(1, 150)), st.tuples(st.integers(1, 40), st.integers(1, 30)))
@@ -96,11 +98,11 @@ sizes = st.one_of(st.tuples(st.integers(1, 150)), st.tuples(st.integers(1, 40), 
 @given(
     shape=sizes,
     seed=st.integers(0, 2**32 - 1),
-    walls=st.booleans(),
+    closed=st.booleans(),
     scheme=st.sampled_from(["upwind", "muscl"]),
 )
-def test_a_step_is_that_of_the_plain_reference(shape, seed, walls, scheme):
-    core, potential, axes, mass = problem(shape, seed, walls)
+def test_a_step_is_that_of_the_plain_reference(shape, seed, closed, scheme):
+    core, potential, axes, mass = problem(shape, seed, closed)
     step = stepper(core, axes, scheme)
     bound = step.bound(mass)
     dt = 0.9 * bound if math.isfinite(bound) else 1.0

@@ -1,4 +1,4 @@
-"""No number that is not finite leaves without a word: it is an error, or a status with a message."""
+"""Numbers that are not finite never leave silently: they are an error, or a status with a message."""
 
 import math
 

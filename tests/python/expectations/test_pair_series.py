@@ -1,4 +1,4 @@
-"""Pairs by Mehler's series and by closed forms: every correlation, every size, neurons among themselves."""
+"""Pairs by Mehler's series and by closed forms: every correlation, every size, neurons in their own field."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Where initial laws are, and their masses in cells."""
+"""Supports of initial laws, and their masses in the cells of a grid."""
 
 import math
 

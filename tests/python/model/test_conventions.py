@@ -1,4 +1,4 @@
-"""Published rules against the canonical one: as recursions, as PDEs, and as stationary laws."""
+"""Published rules against the rule of this library: as recursions, as PDEs, and as stationary laws."""
 
 import math
 

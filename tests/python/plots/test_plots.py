@@ -146,11 +146,11 @@ def test_labels_stand_at_the_ends_of_their_series_in_their_colours_and_never_ove
     ax = plots.risk(shifted)
     ax = plots.risk({"later": LIMIT}, ax=ax)  # a second call makes room for its own
     ax.figure.canvas.draw()
-    boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
-    assert len(boxes) == 7
-    assert all(below.y1 <= above.y0 + 0.5 for below, above in pairwise(boxes))
-    assert all(box.x0 >= ax.bbox.x1 for box in boxes)
-    assert all(box.x1 <= ax.figure.bbox.x1 for box in boxes)
+    labels = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
+    assert len(labels) == 7
+    assert all(below.y1 <= above.y0 + 0.5 for below, above in pairwise(labels))
+    assert all(box.x0 >= ax.bbox.x1 for box in labels)
+    assert all(box.x1 <= ax.figure.bbox.x1 for box in labels)
     colors = [text.get_color() for text in ax.texts]
     assert colors == [artist.get_color() for artist in ax.get_lines()]
     assert len(set(colors)) == 7

@@ -1,4 +1,4 @@
-"""Reduced coordinates of neurons."""
+"""Reduced coordinates of neurons, and neurons with given reduced coordinates."""
 
 from __future__ import annotations
 

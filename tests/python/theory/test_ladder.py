@@ -1,4 +1,4 @@
-"""The ladder: identities of its budget, coupling of its runs, and what comes back."""
+"""The ladder: identities of its budget, neurons and noise that its runs share, and the object it returns."""
 
 from __future__ import annotations
 

@@ -104,8 +104,8 @@ def test_sampling_from_the_law_has_the_bias_and_variance_of_theory():
     budget = theory.ladder(signed_model(), [few, many], 0.1, horizon=0.1, replicas=count, **QUICK)
     np.testing.assert_allclose(budget.risk[..., 0, 0], 1.0, atol=1e-9)
     one, other = -budget.gap("PDE-ND")[:, 0, :, 0]
-    # ρ₀: a ~ N(0, 1) independent of r, E r² = 1; f = 0. So Ψ = V = −(a/2)(T(0, 1.5r) − T(0, 0.5r)) =
-    # −a r/(2√(2π)), and U(θ, θ) = a²r²(1.5² + 0.5²)/4.
+    # ρ₀: a ~ N(0, 1) independent of r, E r² = 1; f = 0. So
+    # Ψ = V = −(a/2)(T(0, 1.5r) − T(0, 0.5r)) = −a r/(2√(2π)), and U(θ, θ) = a²r²(1.5² + 0.5²)/4.
     bias, variance = 2.5 / 4, 4 / (8 * math.pi)
     assert abs(one.mean() - bias / few) < 5 * one.std(ddof=1) / math.sqrt(count)  # 6e-7, were it Gaussian
     assert one.mean() > 0.5 * bias / few  # 2.9 standard errors below the mean: there is a bias at all

@@ -1,5 +1,6 @@
 #pragma once
-// Arrays that begin at a cache line: a vector register as wide as a line is then loaded from one, not two.
+// Vectors whose memory begins at a cache line, so that a vector register as wide as a line loads from one
+// line.
 #include <cstddef>
 #include <new>
 #include <vector>

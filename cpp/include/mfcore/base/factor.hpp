@@ -17,10 +17,10 @@ void qr(ConstMat a, Mat q, Mat r);
 /// a = left diag(sizes) right: (m, s), s = min(m, n) decreasing numbers, and (s, n).
 void svd(ConstMat a, Mat left, double* sizes, Mat right);
 
-/// The columns of a, each the one that is farthest from what the ones before it span.
+/// Order the columns of a so that each is the one farthest from the span of those before it (pivots of QR).
 std::vector<Index> pivots(ConstMat a);
 
-/// b becomes the solution of lower x = b, of which only the lower triangle is looked at.
+/// Solve lower x = b in place of b; only the lower triangle of `lower` is read.
 void solve_lower(ConstMat lower, Mat b);
 
 }  // namespace mfcore::inline base

@@ -1,12 +1,13 @@
 #pragma once
-// What this machine can do, measured: the yardstick of the benchmarks.
+// Measure the peak speed of this machine, arithmetic and memory, which benchmarks are compared with.
 
 namespace mfcore::inline base {
 
-/// Fused multiply-adds on registers only, in billions of floating-point operations per second (two per FMA).
+/// Speed of fused multiply-adds on registers, in billions of floating-point operations per second (two per
+/// FMA).
 double fma_peak(int threads, bool single_precision = false);
 
-/// Bytes per second, in billions, of reading and writing an array larger than the caches.
+/// Speed of reading and writing an array larger than the caches, in billions of bytes per second.
 double memory_bandwidth(int threads);
 
 }  // namespace mfcore::inline base

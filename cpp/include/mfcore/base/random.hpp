@@ -35,10 +35,10 @@ inline constexpr std::array<const char*, 14> kPurposeNames = {
     "shuffle",       "held_out",         "replica",         "probe",          "langevin_span",
     "langevin_rest", "langevin_scalars", "langevin_radius", "langevin_accept"};
 
-using Block = std::array<std::uint32_t, 4>;
+using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-/// The bare bijection, for the published known answers.
-Block philox4x32(const Block& counter, const std::array<std::uint32_t, 2>& key);
+/// The Philox4x32-10 bijection itself, for comparison with the published known answers.
+PhiloxBlock philox4x32(const PhiloxBlock& counter, const std::array<std::uint32_t, 2>& key);
 
 /// One stream of numbers, item = 0, 1, 2, ...
 struct Stream {

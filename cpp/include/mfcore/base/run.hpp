@@ -1,5 +1,5 @@
 #pragma once
-// What every long computation shares: how many threads, and whether somebody wants it to stop.
+// Threads and stopping: how many threads a computation may use, and how it asks whether to stop.
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -8,11 +8,12 @@
 
 namespace mfcore::inline base {
 
-/// Threads for a request: `requested` if > 0, otherwise the default (OMP_NUM_THREADS at the first call, else
-/// the cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
+/// Number of threads to use: `requested` if > 0, otherwise the default (OMP_NUM_THREADS at the first call,
+/// else the cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is
+/// 1.
 int resolve_threads(int requested);
 
-/// Asked between pieces of work, always on the calling thread; true means "stop".
+/// A question "stop?" asked between pieces of work, always on the calling thread.
 using StopPredicate = std::function<bool()>;
 
 /// Asks a StopPredicate at most every 50 ms, so that inner loops may ask as often as they like.
@@ -34,20 +35,20 @@ private:
     bool stopped_ = false;
 };
 
-/// What leaves a computation that was stopped before its end. Its results are to be thrown away; runs in
+/// Thrown by a computation that was stopped before its end. Its results are to be thrown away; runs in
 /// progress keep their last complete state and say how they ended instead.
 class Interrupted : public std::exception {
 public:
     const char* what() const noexcept override { return "interrupted before the end"; }
 };
 
-/// While it lives, whatever the core computes for this thread asks `wants_stop` between pieces of work, at
-/// most every 50 ms, and ends with Interrupted once that is true. Of several the last one opened counts; one
-/// without a predicate lets nothing be stopped. Without any nothing is ever asked.
+/// Lets computations of this thread be stopped while it lives: they ask `wants_stop` between pieces of work,
+/// at most every 50 ms, and end with Interrupted once that is true. Of several scopes the last one opened
+/// counts; one without a predicate lets nothing be stopped. Without a scope nothing is ever asked.
 class StopScope {
 public:
     explicit StopScope(StopPredicate wants_stop);
-    /// For a member of a team, which sees by the flag that the calling thread was told to stop.
+    /// For a member of a team: stops when the flag says that the calling thread was told to stop.
     explicit StopScope(const std::atomic<bool>& stopped);
     ~StopScope();
     StopScope(const StopScope&) = delete;
@@ -64,7 +65,7 @@ private:
 /// Throw Interrupted if the scope of this thread wants a stop.
 void check_stop();
 
-/// Call body(first, count) for pieces of n items one after the other, with a look at check_stop before each.
+/// Call body(first, count) for pieces of n items one after the other, asking check_stop before each.
 template <class Count, class Body>
 void in_pieces(Count n, Count size, Body&& body) {
     for (Count first = 0; first < n; first += size) {

@@ -20,10 +20,10 @@ public:
     /// Number of nodes of a finite law, all of equal weight 1/size (datasets, enumerated cubes); 0 for the
     /// others.
     virtual Index size() const { return 0; }
-    /// May draw() be called from several threads at once? (False where it calls Python.)
+    /// Whether draw() may be called from several threads at once (not where it calls Python).
     virtual bool concurrent() const { return true; }
-    /// Samples first .. first + x.rows - 1 of the stream of `seed`; for a finite law the nodes of these
-    /// numbers.
+    /// Draw samples first .. first + x.rows - 1 of the stream of `seed`; of a finite law, the nodes with
+    /// these numbers.
     virtual void draw(std::uint64_t seed, Index first, Mat x, double* y) const = 0;
 };
 

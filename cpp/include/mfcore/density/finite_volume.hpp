@@ -17,9 +17,9 @@ namespace mfcore::inline density {
 
 /// Cells along one coordinate.
 struct GridAxis {
-    std::vector<double> width;     ///< of the cells, > 0
-    std::vector<double> coupling;  ///< cell i to i + 1: rate / distance of the centres; 0 is a wall
-    std::vector<Index> watched;    ///< cells where mass is worth a stop
+    std::vector<double> width;        ///< of the cells, > 0
+    std::vector<double> conductance;  ///< cell i to i + 1: rate / distance of the centres; 0: no flux
+    std::vector<Index> watched;       ///< cells where mass is worth a stop
 };
 
 enum class Reconstruction {
@@ -27,15 +27,15 @@ enum class Reconstruction {
     muscl,   ///< linear, limited; on graded grids second order as far as widths vary smoothly
 };
 
-/// Mass that may be cut: below it, a cell does not restrict the step.
+/// Cells with less mass than this do not restrict the step; what leaves them is cut to what they hold.
 inline constexpr double kNegligible = 1e-14;
 
-/// One step, on arrays as GridPotential lays them out.
+/// One explicit finite-volume step (eqs. (7.2), (7.4)), on arrays as GridPotential lays them out.
 class FiniteVolume {
 public:
     FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, Reconstruction reconstruction);
 
-    /// An array over the grid with room around it, so that cells at its ends have neighbours in memory.
+    /// Masses over the grid with room around them, so that cells at its ends have neighbours in memory.
     class Field {
     public:
         explicit Field(const FiniteVolume& owner) : front_(owner.front_), memory_(owner.room_) {}
@@ -52,8 +52,8 @@ public:
         double descent = 0;  ///< sum of rate |grad Psi_lambda|^2 mass: how fast R/2 + decay falls
     };
 
-    /// One step of size dt from `mass`, whose moments are `m`; `next` must be another field. The report is of
-    /// the velocities at the start.
+    /// Do a step of size dt from `mass`, whose moments are `m`; `next` must be another object. The report is
+    /// about the velocities at the start.
     Report step(const Field& mass, const double* m, double dt, Field& next, double* next_m);
 
     /// Moments after the first, explicit stage of the step just done, whose last ones are `next_m`.
@@ -61,15 +61,15 @@ public:
         return reconstruction_ == Reconstruction::muscl ? half_m_.data() : next_m;
     }
 
-    /// The largest stable step over that of the largest outflow: 1, or 1/2 for MUSCL, whose face values
-    /// reach twice the mean of the cell.
+    /// The Courant number of the scheme: dt times the largest outflow of a cell, per mass, may reach 1, or
+    /// 1/2 for MUSCL, whose face values reach twice the mean of the cell (eq. (7.5)).
     double courant() const { return reconstruction_ == Reconstruction::muscl ? 0.5 : 1.0; }
     GridPotential& potential() { return potential_; }
     const GridPotential& potential() const { return potential_; }
     const std::vector<GridAxis>& axes() const { return axes_; }
 
 private:
-    /// What a stage reads and writes: next = mass + dt * transport, or its mean with `base`.
+    /// Arguments of one stage: next = mass + dt * transport, or its mean with `base` (eq. (7.4)).
     struct Stage {
         const double *mass, *base;
         double dt;
@@ -89,8 +89,8 @@ private:
     Reconstruction reconstruction_;
     Index front_, room_;
     int threads_ = 1;
-    // Per axis, with a margin on both sides: couplings (entry i: cell i to i + 1) and 1 / width.
-    AlignedVector coupling_[2], inverse_[2];
+    // Per axis, with a margin on both sides: conductances (entry i: cell i to i + 1) and 1 / width.
+    AlignedVector conductance_[2], inverse_[2];
     AlignedVector psi_, transfers_, sums_, half_m_;
     std::unique_ptr<Field> half_;  // the first stage of MUSCL
 };
@@ -99,12 +99,12 @@ struct FiniteVolumeParams {
     double t = 0;          ///< time of the start
     double first = 0;      ///< first step; 0: the stability bound
     double step = 0;       ///< largest step; 0: as large as the bounds allow
-    double accuracy = 0;   ///< largest rate of the potential's own change times the step; 0: any
+    double accuracy = 0;   ///< largest stiffness of a step, eq. (7.6); 0: any
     double tolerance = 0;  ///< stop where the root mean square of the gradient is smaller; 0: never
     double wall = 0;       ///< mass in watched cells that is worth a stop (End::wall); 0: never
 };
 
-/// The run in progress: states are the masses of the cells in C order.
+/// A flow by such steps; its states are the masses of the cells in C order.
 std::unique_ptr<Flow> finite_volume(FiniteVolume scheme, const double* start,
                                     const FiniteVolumeParams& params);
 

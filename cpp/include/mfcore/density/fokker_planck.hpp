@@ -26,10 +26,10 @@ double log_cell_volume(double low, double high, double e);
 void diffuse(const std::vector<DiffusionAxis>& axes, double temperature, const double* psi, double dt,
              const double* mass, double* next, int threads = 0);
 
-/// Which Psi an implicit Euler step takes.
+/// Which potential an implicit Euler step of the masses takes (eq. (7.14)).
 enum class Coupling {
-    lagged,     ///< that of the masses before it; the free energy falls if the step is small enough
-    implicit,   ///< that of the masses after it, a fixed point: the free energy falls for every step
+    lagged,     ///< that of the masses before the step; the free energy falls if the step is small enough
+    implicit,   ///< that of the masses after the step, a fixed point: the free energy falls for every step
     automatic,  ///< lagged where that makes the free energy fall, else implicit
 };
 
@@ -53,11 +53,11 @@ struct FokkerPlanckParams {
 /// these would, too, the coupling becomes implicit or the step smaller.
 class FokkerPlanck : public Flow {
 public:
-    /// At the present time:
+    /// Risk, free energy and its dissipation at the present time.
     virtual double free_energy() const = 0;
     virtual double risk() const = 0;
     virtual double dissipation() const = 0;  ///< -dF/dt
-    /// Of the free energy in one step so far; rounding makes it > 0 in the end.
+    /// Largest rise of the free energy in one step so far; at rest rounding makes it > 0.
     virtual double largest_rise() const = 0;
 };
 

@@ -25,19 +25,20 @@ struct Measure {
 /// f[q] = int sigma*(x_q; .) d rho for the rows of x.
 void predict(const Network& network, const Measure& rho, ConstMat x, double* f, int threads = 0);
 
-/// What potential() is asked for; null pointers are skipped.
+/// Where potential() writes its results; null pointers are skipped.
 struct PotentialOut {
     double* value = nullptr;     ///< Psi(theta_i; rho), or V(theta_i) when there is no measure
     double* gradient = nullptr;  ///< its gradient, row-major, one row of the network's length per neuron
     double* risk = nullptr;      ///< E (y - f_rho)^2, or E y^2 when there is no measure
 };
 
-/// Averages over samples 0 .. samples-1 of the sampler (for a finite law: over its nodes). Without `rho`, f =
-/// 0. Returns the number of samples used: fewer than asked for when the stop predicate said so.
+/// Compute Psi, its gradient and the risk by averages over samples 0 .. samples-1 (of a finite law: over its
+/// nodes). Without `rho`, f = 0. Returns the
+/// number of samples used: fewer than asked for when the stop predicate said so.
 Index potential(const Network& network, ConstMat theta, const Measure* rho, const Sampler& sampler,
                 std::uint64_t seed, Index samples, const PotentialOut& out, const RunOptions& options = {});
 
-/// What estimate() returns; null pointers are skipped. *_error are standard errors of the mean.
+/// Where estimate() writes its results; null pointers are skipped. *_error are standard errors of the mean.
 struct EstimateOut {
     double* V = nullptr;
     double* V_error = nullptr;
@@ -47,13 +48,13 @@ struct EstimateOut {
     double* grad_V_error = nullptr;
 };
 
-/// Streaming Monte-Carlo estimates of V, U and grad V with standard errors from the means of blocks of
-/// samples. The blocks depend on `samples` alone; `chunk` samples are in memory at a time (0: chosen; it
-/// changes no bit).
+/// Estimate V, U and grad V by averages over a stream of samples, with standard errors from the means of
+/// blocks of samples. The blocks depend on `samples` alone; `chunk` samples are in memory at a time (0:
+/// chosen; it changes no bit).
 Index estimate(const Network& network, ConstMat theta, const Sampler& sampler, std::uint64_t seed,
                Index samples, Index chunk, const EstimateOut& out, const RunOptions& options = {});
 
-/// U(theta_i, other_j) averaged over samples 0 .. samples-1, without errors.
+/// Estimate U(theta_i, other_j) over samples 0 .. samples-1, without errors.
 Index interaction(const Network& network, ConstMat theta, ConstMat other, const Sampler& sampler,
                   std::uint64_t seed, Index samples, Mat out, const RunOptions& options = {});
 

@@ -16,7 +16,7 @@ namespace mfcore::inline flow {
 struct PointFeatures {
     Index coordinates = 0;
     Index nodes = 0;
-    Index nanoseconds = 0;  ///< about what a point costs, for the choice of blocks and threads
+    Index nanoseconds = 0;  ///< cost of one point, roughly, for the choice of blocks and threads
     /// phi: n x nodes; gradients: n x nodes x coordinates; either may be null.
     std::function<void(ConstMat z, double* phi, double* gradients)> evaluate;
 };
@@ -28,38 +28,41 @@ struct NodeData {
     std::vector<double> weights, targets;
 };
 
-/// grad Psi at the atoms themselves. Memory is a few hundred rows of features, whatever their number, unless
-/// all gradients together are small enough to be kept between the two passes.
+/// The gradient function grad Psi(z_i; rho) of atoms in their own field. Memory is a few hundred rows of
+/// features, whatever their number, unless all gradients together are small enough to be kept between the two
+/// passes.
 Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<double> masses,
                        RunOptions options = {});
 
-/// The same of separable features; an atom outside of their box makes all of it not a number.
+/// The same for separable features; with an atom outside of their box all numbers become NaN.
 Gradient separable_gradient(std::shared_ptr<const SeparableFeatures> features, std::vector<double> masses,
                             int threads = 0);
 
-/// What holds for the coordinates, one entry for each of them.
+/// Properties of the coordinates, one entry for each of them.
 struct AtomParams {
     std::vector<double> rates;      ///< >= 0
     std::vector<bool> decays;       ///< which of them weight decay acts on
     std::vector<bool> nonnegative;  ///< radii
     std::vector<double> volume;     ///< exponents of the volume element
     double ridge = 0;               ///< lambda >= 0
-    /// A box, or nothing: atoms outside of it are not resolved.
+    /// A box outside of which atoms count as not resolved; may be empty.
     std::vector<double> low, high;
 };
 
-/// Atoms carried along lines of a parameter of the initial law: panel k holds atoms k `nodes` ... at the
-/// Gauss-Legendre nodes of an interval. They are resolved while the last Legendre coefficients of every
+/// Panels of atoms (eq. (8.2)): panel k holds atoms k `nodes` ... at the Gauss-Legendre nodes of an interval
+/// of one parameter of the initial law. They are resolved while the last Legendre coefficients of every
 /// coordinate are below atol + rtol |z| (eq. (8.3)).
 struct Panels {
     Index nodes = 0;
-    std::vector<double> tail;    ///< rows of `nodes` numbers that make the last coefficients of node values
-    std::vector<double> weight;  ///< of the coefficients, for each panel
+    /// matrix from node values to the last coefficients, in rows of `nodes` numbers
+    std::vector<double> tail;
+    std::vector<double> weight;  ///< the factor g of eq. (8.3) of each panel
     double rtol = 0, atol = 0;
     double at_wall = 1;  ///< how much more is tolerated of panels that a wall cuts
 };
 
-/// `masses` of the atoms, >= 0; those without mass are moved by the others.
+/// The system of atoms with `masses` >= 0 in their own field; atoms without mass move in the field of the
+/// others.
 System atom_system(std::vector<double> masses, const AtomParams& params, Gradient gradient,
                    Panels panels = {});
 

@@ -16,33 +16,33 @@ namespace mfcore::inline flow {
 /// What is integrated: dy/dt = velocity(y), plus noise of variance 2 temperature speed per unit of time.
 struct System {
     Index size = 0;
-    /// False: somebody wants to stop, and `velocity` is not complete.
+    /// Writes dy/dt; returns false if somebody wants to stop, and `velocity` is not complete.
     std::function<bool(const double* y, double* velocity)> velocity;
     std::function<void(double* y)> project;  ///< back to the constraint, after every step; may be empty
     /// The velocity of entry k is -speed[k % speed.size()] times a gradient; 0: the entry never moves. What
     /// follows may be empty, and goes by columns k % speed.size() or rows of so many entries, too.
     std::vector<double> speed;
-    /// Columns with walls, entries >= 0. A velocity at 0 must not point through the wall; inside a step the
-    /// integrators ask below 0 for the velocity at the wall, whatever its sign, and clamp at the end.
+    /// Columns with a wall at 0: entries stay >= 0. A velocity at 0 must not point through the wall; inside a
+    /// step the integrators ask below 0 for the velocity at 0, whatever its sign, and clamp at the end.
     std::vector<bool> nonnegative;
-    /// Columns e > 0: the entry is the norm of a point in R^{e+1}. Matters with noise only.
+    /// Exponents e > 0 of the columns whose entry is the norm of a point in R^{e+1}. Matters with noise only.
     std::vector<double> volume;
     std::vector<double> masses;  ///< of the rows, which the mean square of the gradient is weighted with
-    /// Asked of the end of every adaptive step, walls not yet clamped to: whether the rows would still stand
-    /// for the measure they started from. If not, the step is not taken.
+    /// Asked after every adaptive step, before entries are clamped to walls: whether the rows still represent
+    /// the measure they started from. If not, the step is refused.
     std::function<bool(const double* y)> resolved;
 };
 
-/// grad Psi(theta_i; rho_N), without decay, of neurons in their own field. False as in System.
+/// Computes grad Psi(theta_i; rho_N), without decay, of neurons in their own field. False as in System.
 using Gradient = std::function<bool(ConstMat theta, Mat gradient)>;
 
-/// Averages over samples 0 .. samples - 1 of the sampler, the same ones at every call. `masses` of the
-/// neurons if they are not equal: one without mass moves in the field of the others.
+/// The gradient function by averages over samples 0 .. samples - 1 of the sampler, the same ones at every
+/// call. `masses` of the neurons if they are not equal: one without mass moves in the field of the others.
 Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, Index samples,
                        RunOptions options = {}, std::vector<double> masses = {});
 
-/// `neurons` rows of the network's layout for inputs in R^d: decay on trained blocks, a fixed output weight
-/// at rest, and on the sphere the tangential velocity of w.
+/// The system of `neurons` rows of the network's layout for inputs in R^d: decay on trained blocks, a fixed
+/// output weight at rest, and on the sphere the tangential velocity of w (eq. (6.8)).
 System neuron_system(const Network& network, Index neurons, Index d, double ridge, const Rates& rates,
                      Gradient gradient, int threads = 0);
 
@@ -58,7 +58,7 @@ enum class End {
     wall,         ///< mass has come to the end of a grid
 };
 
-/// All that a checkpoint needs, opaque but for the sizes.
+/// The state of a flow as numbers, for a checkpoint; opaque but for the sizes.
 struct FlowState {
     std::vector<double> numbers;
     std::vector<double> vectors;  // several states, one after the other
@@ -66,8 +66,8 @@ struct FlowState {
 
 struct FlowCounts {
     Index steps = 0, rejected = 0, evaluations = 0;
-    /// With masses and without noise: sum over the steps of |2 int grad Psi_lambda . error d rho|, by how
-    /// much their local errors moved the risk, to first order.
+    /// Error of the risk by the steps, eq. (6.13): sum over the steps of
+    /// |2 int grad Psi_lambda . error d rho|. Only with masses and without noise.
     double drift = 0;
 };
 
@@ -93,7 +93,8 @@ protected:
     FlowCounts counts_;
 };
 
-/// Explicit schemes with fixed steps h: t is a multiple of h, the one nearest to what is asked for.
+/// Explicit schemes with fixed steps h (eq. (6.9)); t is a multiple of h, the one nearest to what is asked
+/// for.
 enum class Scheme {
     euler,  ///< order 1; Euler-Maruyama with noise
     heun,   ///< order 2, with (additive) noise in law: both slopes see the same increment
@@ -119,8 +120,8 @@ struct AdaptiveParams {
     double first_step = 0;            ///< 0: chosen
 };
 
-/// Dormand and Prince's pair of orders 5(4) with a PI controller. States between steps come from its
-/// continuous extension of order 4: the times asked for do not change the steps.
+/// A flow by Dormand and Prince's pair of orders 5(4) with a PI controller (eq. (6.12)). States between steps
+/// come from its continuous extension of order 4: the times asked for do not change the steps.
 std::unique_ptr<Flow> dopri5(System system, const double* start, const AdaptiveParams& params);
 
 }  // namespace mfcore::inline flow

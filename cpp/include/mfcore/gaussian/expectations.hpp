@@ -10,11 +10,10 @@ namespace mfcore::inline gaussian {
 
 /// Gaussian smoothing T(m, R) = E sigma(m + R G), G ~ N(0, 1), R >= 0, and its derivatives; null outputs are
 /// skipped. Closed forms, except for tanh, sigmoid and softplus: a trapezoid rule in G up to R = 16, with
-/// about 60
-/// + 60 R points (half of that for the last two), and a mean of 27 closed forms beyond, at one cost for every
-/// R; absolute error about 1e-14 (times |m| + R for softplus). Of smooth kinds NaN where R > 1e153, whose
-/// square is no number. At R = 0: sigma(m), its slope (the mean of both sides at a knot) and the limit of
-/// d/dR as R -> 0+.
+/// about 60 + 60 R points (half of that for the last two), and a mean of 27 closed forms beyond, at one cost
+/// for every R; absolute error about 1e-14 (times |m| + R for softplus). Of smooth kinds NaN where R > 1e153,
+/// whose square is no number. At R = 0: sigma(m), its slope (the mean of both sides at a knot) and the limit
+/// of d/dR as R -> 0+.
 void smooth(const Activation& sigma, Index n, const double* m, const double* R, double* T, double* T_m,
             double* T_R);
 
@@ -27,16 +26,16 @@ void slope_coefficients(const Activation& sigma, Index n, const double* m, const
 /// 1e-15.
 void bivariate_normal(Index n, const double* h, const double* k, const double* rho, double* p);
 
-/// Can pairs of neurons with these activations be integrated exactly? Yes if both are piecewise linear, both
-/// are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
+/// Whether pairs of neurons with these activations can be integrated exactly: if both are piecewise linear,
+/// both are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
 bool has_exact_pairs(const Activation& first, const Activation& second);
 
 /// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. By Mehler's series where |<w, w'>| is below about 0.8
 /// |w| |w'|, in closed form beyond: absolute error a few 1e-15 times the sizes of the two neurons (sigma,
 /// sigma' and |w| sigma'' in mean square; slopes for kinks). Nearly parallel pairs of tanh, sigmoid, softplus
 /// have none: a two-dimensional quadrature each where both |w| <= 16, error below 1e-12 (softplus: times
-/// these sizes), and a mean of closed forms beyond, 1e-14 times E sigma^2. Finite and as accurate up to |w| =
-/// 1e150.
+/// these sizes), and a mean of closed forms beyond, 1e-14 times E sigma^2. Finite and as accurate up to
+/// |w| = 1e150.
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
                  int threads = 0);
 
@@ -46,8 +45,8 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 void pair_potential(const Network& network, ConstMat theta, const Network& other_network, ConstMat other,
                     const double* weights, double* value, Mat* grad, int threads = 0);
 
-/// x is drawn from part p with probability shares[p], and then is N(0, S_p^2): S_p is diagonal, scales[p *
-/// ends.size() + s] on the coordinates of segment s, which ends before coordinate ends[s].
+/// x is drawn from part p with probability shares[p], and then is N(0, S_p^2): S_p is diagonal,
+/// scales[p * ends.size() + s] on the coordinates of segment s, which ends before coordinate ends[s].
 struct Mixture {
     std::vector<double> shares;
     std::vector<Index> ends;
@@ -62,8 +61,8 @@ struct Mixture {
     void validate(Index d) const;  ///< throws std::invalid_argument naming what is wrong
 };
 
-/// pair_potential() of neurons for each other under such inputs: every pair is visited once, and its inner
-/// products serve all parts.
+/// pair_potential() of neurons in their own field under such inputs: every pair is visited once, and its
+/// inner products serve all parts.
 void own_potential(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
                    double* value, Mat* grad, int threads = 0);
 

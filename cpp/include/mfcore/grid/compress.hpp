@@ -1,5 +1,5 @@
 #pragma once
-// Low rank of a table of features (eq. (2.6)): values ~ basis * coefficients.
+// Compress a table of features to low rank (eq. (2.6)): values ~ basis * coefficients.
 #include <vector>
 
 #include "mfcore/base/views.hpp"

@@ -3,14 +3,14 @@
 //
 // The nodes q are summed away beforehand: with sqrt(p_q) Phi_q(cell) = sum_k b_k(cell) O_kq, the rows of O
 // orthonormal, v = O sqrt(p) y and m_k = sum_cells b_k mass,
-//   Psi_lambda = sum_k b_k (m_k - v_k) + decay,   R = |m - v|^2 + floor,   floor = |sqrt(p) y|^2 - |v|^2 +
-//   tau^2.
+//   Psi_lambda = sum_k b_k (m_k - v_k) + decay,   R = |m - v|^2 + floor,
+//   floor = |sqrt(p) y|^2 - |v|^2 + tau^2.
 #include "mfcore/base/aligned.hpp"
 #include "mfcore/base/views.hpp"
 
 namespace mfcore::inline grid {
 
-/// What describes b. One coordinate: `first` is b itself, cells x rank. Two coordinates:
+/// The functions b_k of eq. (2.7). One coordinate: `first` is b itself, cells x rank. Two coordinates:
 /// b_k(i, j) = sum_ab core[a n + b, k] first[i, a] second[j, b], n the columns of `second`.
 struct GridFactors {
     ConstMat first, second, core;
@@ -20,8 +20,8 @@ struct GridFactors {
         nullptr;  ///< potential that does not depend on the masses, one entry per cell in C order
 };
 
-/// Copies of the factors in the layouts that its loops want, and room to work: one owner at a time.
-///
+/// Computes moments, risk and potential of masses on a grid, from copies of the factors in the layouts that
+/// its loops want; one owner at a time.
 /// An array over the grid has rows() rows of stride() entries, of which cols() are cells and the rest is
 /// padding that must be 0 in masses. One coordinate is one row.
 class GridPotential {
@@ -35,9 +35,9 @@ public:
     Index size() const { return rows_ * stride_; }  ///< entries of an array over the grid
     bool flat() const { return flat_; }             ///< one coordinate
     int requested() const { return requested_; }    ///< threads asked for; 0: the default
-    int threads() const { return threads_; }        ///< as the work of one evaluation deserves
+    int threads() const { return threads_; }        ///< threads that are worth it for one evaluation
 
-    /// From cells in C order to an array over the grid, and back.
+    /// Copy cells in C order to an array over the grid, and back.
     void spread(const double* cells, double* array) const;
     void gather(const double* array, double* cells) const;
 
@@ -54,10 +54,10 @@ public:
     void add_rows(Index first, Index count, const double* mass);  ///< first a multiple of kRows
     void end_moments(double* m);
 
-    // One coordinate: entry (block, k, cell of the block) of b, the weights m - v that prepare() left, and
+    // One coordinate: entry (block, k, cell of the block) of b, the residual m - v that prepare() left, and
     // the decay.
     const double* basis() const { return basis_.data(); }
-    const double* weights() const { return weights_.data(); }
+    const double* residual() const { return residual_.data(); }
     const double* decay() const { return decay_.data(); }
     const double* shift() const { return shift_.data(); }
 
@@ -66,7 +66,7 @@ private:
     bool flat_;
     double floor_;
     int requested_, threads_ = 1;
-    AlignedVector shift_, decay_, weights_;
+    AlignedVector shift_, decay_, residual_;
     AlignedVector sums_;
     AlignedVector basis_;               // one coordinate
     Index a_ = 0, b_ = 0;               // two: columns of the factors, the second padded

@@ -24,7 +24,8 @@ struct PanelBasis {
     void validate() const;
 };
 
-/// A point outside of the box is never extrapolated to: it is counted, and what depends on it is NaN.
+/// Moments, residual and potential of features in Tucker form (eqs. (2.8), (2.9)). A point outside of the box
+/// is never extrapolated to: it is counted, and what depends on it is NaN.
 class SeparableFeatures {
 public:
     /// core: L, a row for each product of basis functions (the last coordinate's index runs fastest), a
@@ -36,7 +37,7 @@ public:
     Index size() const { return size_; }                                  ///< number of products, K
     Index columns() const { return static_cast<Index>(target_.size()); }  ///< of L
 
-    /// out: n x rank(c), the functions of coordinate c or their derivatives of this order (0, 1, 2).
+    /// Evaluate the functions of coordinate c or their derivatives of this order (0, 1, 2); out: n x rank(c).
     Index basis(Index c, Index n, const double* z, int order, double* out) const;
 
     /// m = sum_i weights_i A1(z_i1) x A2(z_i2) x .., the same bits for any number of threads. Null weights:
@@ -46,8 +47,8 @@ public:
     /// g = L e with e = L^T m - v; returns the risk |e|^2 + rest.
     double residual(const double* m, double* g, int threads = 0) const;
 
-    /// Psi of the coefficients g (K of them) at points, its gradient (n x k) and its second derivatives
-    /// (n x k x k); null outputs are skipped. At a negative radius everything is as at 0.
+    /// Evaluate Psi with coefficients g (K of them) at points, its gradient (n x k) and its second
+    /// derivatives (n x k x k); null outputs are skipped. At a negative radius everything is as at 0.
     Index potential(const double* g, ConstMat z, double* value, double* gradient, double* hessian,
                     int threads = 0) const;
 
@@ -57,7 +58,7 @@ private:
         Index across = 1;           // products of the coordinates after this one, the last one padded
         std::vector<double> table;  // the series, their functions padded with zeros
     };
-    struct Block;        // basis functions at a few points
+    struct PointBasis;   // basis functions at a few points
     struct Derivatives;  // of Psi at one point
 
     template <class Body>

@@ -1,5 +1,5 @@
 #pragma once
-// Activations: value and two derivatives, on packets.
+// Activation functions sigma with two derivatives, evaluated on arrays.
 #include <vector>
 
 #include "mfcore/base/views.hpp"
@@ -27,8 +27,8 @@ struct Activation {
     double left_slope = 1;
     std::vector<double> knots;  // strictly increasing
     std::vector<double> jumps;  // change of slope at each knot
-    // polynomial: sum_k coefficients[k] t^k; hermite: sum_k coefficients[k] h_k(t), orthonormal h_k = He_k /
-    // sqrt(k!)
+    // polynomial: sum_k coefficients[k] t^k; hermite: sum_k coefficients[k] h_k(t), orthonormal
+    // h_k = He_k / sqrt(k!)
     std::vector<double> coefficients;
 
     bool is_piecewise() const {

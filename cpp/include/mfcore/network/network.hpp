@@ -21,7 +21,7 @@ struct Network {
     Index row(Index d) const { return w_at() + d; }  ///< D, the length of a row for inputs in R^d
 };
 
-/// Speed factors of the blocks of a row: drift times rate, noise times sqrt(rate).
+/// The rates r_a, r_b, r_w of eq. (1.6): factors of the drift, whose square roots are factors of the noise.
 struct Rates {
     double a = 1, b = 1, w = 1;
 };

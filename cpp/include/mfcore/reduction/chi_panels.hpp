@@ -24,7 +24,8 @@ public:
 
     Index panels() const { return static_cast<Index>(panels_.size()); }
     Index size() const { return panels() * kOrder; }
-    const Rule& rule() const { return rule_; }  ///< kOrder nodes of each panel, and their probabilities
+    /// the nodes of all panels (kOrder each), and their probabilities
+    const Rule& rule() const { return rule_; }
 
     /// Whether values at the nodes are the projection of a function that is 0 left of the kink.
     bool resolves(Index panel, double kink) const;

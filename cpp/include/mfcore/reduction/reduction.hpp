@@ -31,14 +31,14 @@ public:
 
     Index coordinates() const { return has_a_ + has_b_ + directions_ + radii(); }
     Index size() const { return nodes_; }  ///< Q
-    Index nanoseconds() const;             ///< about what a point costs, for the choice of threads
+    Index nanoseconds() const;             ///< cost of one point, roughly, for the choice of threads
 
     /// phi: n x Q; gradients: n x Q x coordinates(); either may be null. Negative radii count as 0: features
     /// end there.
     void evaluate(ConstMat z, double* phi, double* gradients, int threads = 0) const;
 
 private:
-    struct Point;  // one parameter z, taken apart
+    struct Point;  // one parameter z, split into a, b, s and r
     struct Chunk;  // averages at some nodes
     Index radii() const { return static_cast<Index>(dims_.size()); }
     Point take_apart(const double* z) const;

@@ -22,12 +22,12 @@ public:
     /// Second derivatives. For piecewise-linear sigma R > 0 (the result is 0 at R = 0, where they blow up).
     void curvature(Index n, const double* m, const double* R, double* S_mm, double* S_mR, double* S_RR) const;
 
-    /// Smooth sigma: nodes in u that average functions of m + R u as smooth as sigma.
+    /// For smooth sigma, a quadrature rule in u that averages functions of m + R u as smooth as sigma.
     const Rule& rule(double R) const;
-    /// Tails of the direction; for piecewise-linear sigma only.
+    /// The tails A and B of u; for piecewise-linear sigma only.
     const DirectionTable& tails() const { return table_.front(); }
-    /// About how many activations (tails for piecewise-linear sigma) a point costs that spreads over this
-    /// many standard deviations.
+    /// Cost of a point that spreads over so many standard deviations: about how many activations (tails for
+    /// piecewise-linear sigma) are evaluated.
     Index cost(double spread) const;
 
 private:

@@ -12,7 +12,7 @@ double direction_tail(double d, double tau);     ///< A(tau) = P(u > tau), relat
 double direction_moment(double d, double tau);   ///< B(tau) = E[u; u > tau]
 double direction_density(double d, double tau);  ///< p_d(tau); 0 for d = 1, where u = +-1
 
-/// A and B of one d on packets: piecewise polynomials with absolute error below 1e-15.
+/// A and B of one d, for vectors of arguments: piecewise polynomials with absolute error below 1e-15.
 class DirectionTable {
 public:
     explicit DirectionTable(double d);

@@ -1,7 +1,7 @@
 #pragma once
 // One-pass stochastic gradient descent on fresh samples (eq. (1.6)),
-//   theta_i <- theta_i + h_k [(y_k - f_N(x_k)) grad sigma*(x_k; theta_i) - lambda theta_i] + sqrt(2 h_k /
-//   beta) g,
+//   theta_i <- theta_i + h_k [(y_k - f_N(x_k)) grad sigma*(x_k; theta_i) - lambda theta_i]
+//                     + sqrt(2 h_k / beta) g,
 // run in blocks of samples that are equal, up to rounding, to the sequential algorithm (eq. (6.2)).
 #include <cstdint>
 #include <functional>
@@ -38,7 +38,7 @@ public:
     virtual Index diverged_at() const = 0;
     /// Neurons at step(), rows as in the network's layout.
     virtual void theta(Mat out) const = 0;
-    /// Neurons at the start of the current block and its step: all that a checkpoint needs.
+    /// Neurons at the start of the current block, and its step: all that a checkpoint needs.
     virtual Index anchor() const = 0;
     virtual void anchor_theta(Mat out) const = 0;
     virtual Index block_steps() const = 0;

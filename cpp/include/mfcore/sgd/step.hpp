@@ -1,5 +1,6 @@
 #pragma once
-// Stochastic gradient steps for foreign loops: the caller's neurons, the caller's samples, in place.
+// Stochastic gradient steps for loops of the user's own: neurons and samples are the caller's, updated in
+// place.
 #include <cstdint>
 
 #include "mfcore/sgd/sgd.hpp"
@@ -20,7 +21,7 @@ struct StepParams {
 bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, double h, Index step,
               const StepParams& params);
 
-/// How far sgd_run() came.
+/// The result of sgd_run(): how many steps were done.
 struct StepsDone {
     Index steps;
     bool finite;  ///< false: the next step's prediction, or what it would leave, is not
