@@ -1,4 +1,4 @@
-"""From a model to its reduction: which nodes and coordinates each data law has.
+"""From a model to its reduction: data nodes and features from the symmetry that its law describes.
 
 The formulas are in docs/mathematics.md, section 5.
 """
@@ -15,9 +15,10 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 from ..activations import Activation
-from ..data import AnisotropicGaussians, IsotropicGaussians, Linear, MultiIndex
+from ..data import KINDS, DataLaw
 from ..data._links import hermite_table
 from ..data._parts import GaussianPart, HermiteLabel, NetworkLabel
+from ..data._symmetry import Radius, Symmetry
 from ..init._blocks import SpherePoint
 from ._init import MOST_NODES, reduced_init
 from ._model import ReducedModel
@@ -43,6 +44,8 @@ class Nodes:
     shares: tuple[float, ...] = (1.0,)  # of |w|² in the radii at d = inf
     noise: float = 0.0
     panels: int | None = None  # of s, if features are projections in them
+    own_dims: tuple[float, ...] = ()  # as dims, at the law's own d
+    exact: bool = False  # the nodes are the law itself
 
 
 class Features(_core.ReducedFeatures):
@@ -76,30 +79,36 @@ def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
     n = None if nodes is None else check.integer(nodes, "nodes", at_least=1, at_most=MOST_NODES)
     found = _nodes(model, limit, n)
     reduced = _assemble(model, found)
-    return replace(reduced, node_error=_node_error(model, limit, n, reduced, found.panels is not None))
+    return replace(reduced, node_error=_node_error(model, limit, n, reduced, found))
 
 
 def _nodes(model: Model, limit: bool, n: int | None, finer: bool = False) -> Nodes:
     law = model.data
-    if isinstance(law, IsotropicGaussians):
-        return _one_radius(law.delta, "r", math.inf if limit else law.d, n, _kinked(model), finer)
-    if isinstance(law, AnisotropicGaussians):
-        return _anisotropic(law, limit, n, _kinked(model), finer)
-    if isinstance(law, MultiIndex):
-        plain = law.inputs == "hypercube" and law.d > law.P and not limit
-        if plain and _short(model) and law._nodes:
-            return _plain(model, n, finer)
-        return _multi_index(law, limit, n, _kinked(model), finer)
-    if isinstance(law, Linear) and not isinstance(law.cov, np.ndarray):
-        return _linear(law, limit, n, _kinked(model), finer)
+    symmetry = law._symmetry()
+    if symmetry is not None:
+        radii = tuple(r for r in symmetry.radii if r.dim > 0 and r.share > 0)
+        dims = tuple(math.inf if limit else r.dim for r in radii)
+        if symmetry.inputs != "hypercube" or all(map(math.isinf, dims)):
+            rows, weights, panels = _rows(symmetry, dims, n, _kinked(model), finer)
+            return _mixture(law, symmetry, radii, dims, rows, weights, panels)
+        if not (_short(model) and law._nodes):
+            raise ValueError(
+                f"data must have d=inf to be reduced on the hypercube, got d={law.d}: across its directions "
+                "the cube is not rotation invariant, and the reduction is exact only as d → ∞; "
+                "model.reduce(limit=True) uses that limit"
+            )
     if _short(model):
         return _plain(model, n, finer)
     raise ValueError(
-        f"data must have a symmetry to be reduced, got {law!r}; laws with a reduction: "
-        "IsotropicGaussians, AnisotropicGaussians, MultiIndex, Staircase, Linear with isotropic cov; "
+        f"data must have a symmetry to be reduced, got {law!r}; laws with a reduction: {_reduced_laws()}; "
         f"or, with at most {MAX_PLAIN_ROW} parameters per neuron, any finite or Gaussian law. An "
         "mf.ReducedModel(…) of features by hand runs with mf.Atoms, neurons with mf.Particles"
     )
+
+
+def _reduced_laws() -> str:
+    laws = [law for law in KINDS.values() if law._symmetry is not DataLaw._symmetry]
+    return ", ".join(f"{law.__name__} {law._reduced_if}".rstrip() for law in laws)
 
 
 def _kinked(model: Model) -> bool:
@@ -111,91 +120,70 @@ def _short(model: Model) -> bool:
     return model.row is not None and model.row <= MAX_PLAIN_ROW
 
 
-def _one_radius(delta: float, name: str, d: float, n: int | None, kinked: bool, finer: bool) -> Nodes:
-    panels = kinked_chi(d, n, alone=True, finer=finer) if kinked else None
-    if panels is None:
-        s, w = tensor([chi(d, n, alone=True, kinked=kinked)])
-        return _two_classes(delta, (name,), (d,), s, w, (1.0,))
-    s, w = panels.rule
-    return replace(_two_classes(delta, (name,), (d,), s[:, None], w, (1.0,)), panels=panels.panels)
-
-
-def _anisotropic(law: AnisotropicGaussians, limit: bool, n: int | None, kinked: bool, finer: bool) -> Nodes:
-    gamma, d = law.gamma, law.d
-    inner = math.inf if law.s0 is None else float(law.s0)
-    blocks = [("r1", inner, gamma), ("r2", d - inner if law.s0 else math.inf, 1 - gamma)]
-    radii, sizes, shares = zip(*[block for block in blocks if block[2] > 0], strict=True)
-    dims = tuple(math.inf if limit else dim for dim in sizes)
-    if len(dims) == 1:
-        return _one_radius(law.delta, radii[0], dims[0], n, kinked, finer)
-    s, w = tensor([chi(dim, n, alone=False, kinked=kinked) for dim in dims])
-    return _two_classes(law.delta, radii, dims, s, w, shares)
-
-
-def _two_classes(
-    delta: float,
-    radii: tuple[str, ...],
-    dims: tuple[float, ...],
-    s: FloatArray,
-    w: FloatArray,
-    shares: tuple[float, ...],
-) -> Nodes:
-    """y = ±1, with norms s of x in its blocks, the first of them stretched by 1 ± delta."""
-    stretch = np.ones(s.shape[1])
-    rows = []
-    for label in (1, -1):
-        stretch[0] = 1 + label * delta
-        rows.append(s * stretch)
-    targets = np.repeat([1.0, -1.0], len(w))
-    return Nodes((), radii, dims, np.concatenate(rows), np.concatenate([w, w]) / 2, targets, shares)
-
-
-def _multi_index(law: MultiIndex, limit: bool, n: int | None, kinked: bool, finer: bool) -> Nodes:
-    d, p = (math.inf if limit and law.d > law.P else law.d), law.P
-    if law.inputs == "hypercube":
-        if not math.isinf(d) and p < d:
-            raise ValueError(
-                f"data must have d=inf to be reduced on the hypercube, got d={d}: across its directions the "
-                "cube is not rotation invariant, and the reduction is exact only as d → ∞; "
-                "model.reduce(limit=True) uses that limit"
-            )
-        if p > MAX_CUBE:
-            raise ValueError(f"data must have at most {MAX_CUBE} directions on the hypercube, got {p}")
-        cube = np.stack(np.meshgrid(*[[-1.0, 1.0]] * p, indexing="ij"), axis=-1).reshape(-1, p)
-        z, w = cube, np.full(len(cube), 0.5**p)
-    elif law.inputs == "sphere" and not math.isinf(d):
+def _rows(
+    symmetry: Symmetry, dims: tuple[float, ...], n: int | None, kinked: bool, finer: bool
+) -> tuple[FloatArray, FloatArray, int | None]:
+    """Nodes [z, s] of x before it is stretched, their weights, and the panels of s if it has some."""
+    p = len(symmetry.directions)
+    if symmetry.inputs == "sphere" and not any(map(math.isinf, dims)):
         # |x|² = d ties the norm across the directions to z: one row [z, |x⊥|] per node.
-        across = (d - p,) if p < d else ()
-        rows, w = pruned(*SpherePoint(math.sqrt(d), p, across).quadrature(count(SMOOTH_GRID, p, n, finer)))
-        return _indexed(law, rows, w, across)
-    else:
-        z, w = tensor([_core.gauss_hermite(count(SMOOTH_GRID, p, n, finer))] * p)
-    if p == d:
-        return _indexed(law, z, w, ())
-    panels = kinked_chi(d - p, n, alone=False, finer=finer) if kinked else None
+        point = SpherePoint(math.sqrt(p + sum(dims)), p, dims)
+        return *pruned(*point.quadrature(count(SMOOTH_GRID, p, n, finer))), None
+    z, w = _directions(symmetry, n, finer)
+    if not dims:
+        return z, w, None
+    alone = p == 0 and len(dims) == 1
+    panels = kinked_chi(dims[0], n, alone=alone, finer=finer) if kinked and len(dims) == 1 else None
     if panels is None:
-        return _indexed(law, *tensor([(z, w), chi(d - p, n, alone=False, finer=finer)]), (d - p,))
+        norms = [chi(dim, n, alone=alone, kinked=kinked, finer=finer) for dim in dims]
+        return *tensor([(z, w), *norms]), None
     s, w_s = panels.rule
     rows = np.column_stack([np.repeat(z, len(s), axis=0), np.tile(s, len(z))])
-    return replace(_indexed(law, rows, np.multiply.outer(w, w_s).ravel(), (d - p,)), panels=panels.panels)
+    return rows, np.multiply.outer(w, w_s).ravel(), panels.panels
 
 
-def _indexed(law: MultiIndex, rows: FloatArray, weights: FloatArray, dims: tuple[float, ...]) -> Nodes:
-    names = tuple(f"s{j + 1}" for j in range(law.P))
-    radii = ("r",) * len(dims)
-    targets = law._link(np.ascontiguousarray(rows[:, : law.P]))
-    return Nodes(names, radii, dims, rows, weights, targets, (1.0,) * len(dims), law.noise_power())
+def _directions(symmetry: Symmetry, n: int | None, finer: bool) -> tuple[FloatArray, FloatArray]:
+    p = len(symmetry.directions)
+    if p == 0:
+        return np.empty((1, 0)), np.ones(1)
+    if symmetry.inputs != "hypercube":
+        return tensor([_core.gauss_hermite(count(SMOOTH_GRID, p, n, finer))] * p)
+    if p > MAX_CUBE:
+        raise ValueError(f"data must have at most {MAX_CUBE} directions on the hypercube, got {p}")
+    cube = np.stack(np.meshgrid(*[[-1.0, 1.0]] * p, indexing="ij"), axis=-1).reshape(-1, p)
+    return cube, np.full(len(cube), 0.5**p)
 
 
-def _linear(law: Linear, limit: bool, n: int | None, kinked: bool, finer: bool) -> Nodes:
-    """y = ⟨w, x⟩ depends on one direction of x ~ N(0, c I): a single-index model in x/√c."""
-    size = float(np.linalg.norm(law.w))
-    direction = law.w / size if size > 0 else np.eye(law.d)[0]
-    c = 1.0 if law.cov is None else float(law.cov)
-    single = MultiIndex(law.d, [0.0, size], direction[None], noise=law.noise)
-    nodes = _multi_index(single, limit, n, kinked, finer)
-    scale = math.sqrt(c)
-    return replace(nodes, rows=nodes.rows * scale, targets=nodes.targets * scale)
+def _mixture(
+    law: DataLaw,
+    symmetry: Symmetry,
+    radii: tuple[Radius, ...],
+    dims: tuple[float, ...],
+    rows: FloatArray,
+    weights: FloatArray,
+    panels: int | None,
+) -> Nodes:
+    """The nodes of all parts, one after the other: [z, s] stretched, with the label of z."""
+    p = len(symmetry.directions)
+    z = np.ascontiguousarray(rows[:, :p])
+    present = [True] * p + [r in radii for r in symmetry.radii]
+    stretched, targets = [], []
+    for part in symmetry.parts:
+        stretched.append(rows * np.array(part.stretch)[present])
+        targets.append(part.label(z) if callable(part.label) else np.full(len(rows), part.label))
+    return Nodes(
+        symmetry.directions,
+        tuple(r.name for r in radii),
+        dims,
+        np.concatenate(stretched),
+        np.concatenate([part.weight * weights for part in symmetry.parts]),
+        np.concatenate(targets),
+        tuple(r.share for r in radii),
+        law.noise_power(),
+        panels,
+        own_dims=tuple(float(r.dim) for r in radii),
+        exact=symmetry.inputs == "hypercube",
+    )
 
 
 def _plain(model: Model, n: int | None, finer: bool) -> Nodes:
@@ -207,7 +195,7 @@ def _plain(model: Model, n: int | None, finer: bool) -> Nodes:
     if sampler is not None:
         x, y = sampler.draw(0, 0, law._nodes)
         weights = np.full(len(y), 1 / len(y))
-        return Nodes(names, (), (), x, weights, y, (), law.noise_power())
+        return Nodes(names, (), (), x, weights, y, (), law.noise_power(), exact=True)
     parts = law._parts()
     if parts is None:
         raise ValueError(f"data must be a finite or Gaussian law to be reduced, got {law!r}")
@@ -245,7 +233,7 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
     directions, radii = found.directions, found.radii
     # Volume and start are those of the model's own d, also where the features are those of the limit.
     d = float(model.data.d)
-    dims = _dims(model, found)
+    dims = found.own_dims
     if model.temperature > 0 and math.isinf(d) and radii:
         raise ValueError(
             f"temperature must be 0 at d=inf, got {model.temperature:g}: in infinitely many directions noise "
@@ -276,43 +264,26 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
     )
 
 
-def _dims(model: Model, found: Nodes) -> tuple[float, ...]:
-    """Dimensions of the radii at the model's own d."""
-    law = model.data
-    if len(found.radii) == 2:
-        assert isinstance(law, AnisotropicGaussians)
-        if law.s0 is None:
-            return (math.inf, math.inf)
-        return (float(law.s0), float(law.d - law.s0))
-    return tuple(float(law.d - len(found.directions)) for _ in found.radii)
-
-
 def _log_sphere(d: float) -> float:
     """Log of the area of the unit sphere in R^d: a law of w invariant under rotations is spread over it."""
     return math.log(2.0) + 0.5 * d * math.log(math.pi) - math.lgamma(0.5 * d)
 
 
-def _node_error(model: Model, limit: bool, n: int | None, reduced: ReducedModel, panels: bool) -> float:
+def _node_error(model: Model, limit: bool, n: int | None, reduced: ReducedModel, found: Nodes) -> float:
     """Largest error of V and U on probes, relative to features: against exact averages, or more nodes."""
+    if found.exact:
+        return 0.0
     rng = np.random.default_rng(0)
     k = len(reduced.coordinates)
     z = rng.uniform(0.2, 2.0, (8, k)) * np.where(reduced.nonnegative, 1.0, rng.choice([-0.5, 0.5], (8, k)))
-    law = model.data
-    classes = isinstance(law, IsotropicGaussians | AnisotropicGaussians)
-    if classes and not panels:  # in the limit V is the same, U is not
+    # Without directions the features of the limit, of one node, give V (not U) of any d.
+    exact_V = not found.directions and found.panels is None
+    if exact_V:
         fine = _assemble(model.replace(temperature=0.0), _nodes(model, True, None))
-    elif _exact(model, reduced):
-        return 0.0
     else:
         fine = _assemble(model, _nodes(model, limit, n, finer=True))
     largest = max(1.0, float(np.abs(reduced.features(z)).max()))
     error = float(np.abs(reduced.V(z) - fine.V(z)).max()) / largest
-    if classes and not panels:
+    if exact_V:
         return error
     return max(error, float(np.abs(reduced.U(z, z) - fine.U(z, z)).max()) / largest**2)
-
-
-def _exact(model: Model, reduced: ReducedModel) -> bool:
-    """Whether the nodes are the law itself."""
-    law: Any = model.data
-    return law._node_sampler is not None or getattr(law, "inputs", "") == "hypercube"
