@@ -60,7 +60,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Symmetry:
-    """Inputs as their coordinates z along some directions and their norms s in blocks of the others: eq. (5.1).
+    """Inputs as coordinates z along some directions and norms s in blocks of the others: eq. (5.1).
 
     Before the parts stretch it, x is standard Gaussian, or uniform on {−1, 1}^d or the sphere of radius √d.
     """
