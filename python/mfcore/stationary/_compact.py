@@ -116,12 +116,12 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
 
 def _divisible(owner: Any) -> TypeGuard[Features]:
     """Whether values of such features at a node depend on that node alone: averages over panels do not."""
-    return isinstance(owner, Features) and owner._arguments[5] is None
+    return isinstance(owner, Features) and owner._arguments[5:] == (None, None)
 
 
 def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp]) -> Features:
     """The same features at some of the nodes."""
-    activation, has_a, has_b, dims, given, _ = owner._arguments
+    activation, has_a, has_b, dims, given, *_ = owner._arguments
     return Features(activation, has_a, has_b, dims, given[nodes])
 
 

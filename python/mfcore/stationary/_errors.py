@@ -116,10 +116,7 @@ def of_nodes(reduced: ReducedModel, f: FloatArray) -> float:
     V is off by `node_error` times the size of a feature, U by that times the size once more; f is an average
     of features.
     """
-    if not reduced.node_error:
-        return 0.0
-    size = max(1.0, float(np.abs(f).max()))
-    return reduced.node_error * (2 * size + size**2)
+    return reduced.risk_node_error(max(1.0, float(np.abs(f).max())))
 
 
 def _typical(found: Continuum) -> FloatArray:
