@@ -65,7 +65,7 @@ void bind_activation(py::module_& m) {
             [](const Facts& known) {
                 return known.parity == Parity::none ? "none" : known.parity == Parity::odd ? "odd" : "even";
             })
-        .def_readonly("polynomial", &Facts::polynomial)
+        .def_readonly("is_polynomial", &Facts::polynomial)
         .def_readonly("degree", &Facts::degree)
         .def_readonly("strip", &Facts::strip)
         .def_readonly("growth", &Facts::growth);

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <mfcore/base/run.hpp>
 #include <mfcore/data/data.hpp>
 #include <mfcore/features/features.hpp>
-#include <mfcore/base/run.hpp>
 #include <vector>
 
 int main(int count, char** arguments) {
