@@ -306,9 +306,9 @@ def test_a_step_of_a_copy_keeps_the_features():
 
 
 ODD = [
-    "erf",
-    "tanh",
-    "linear",
+    mf.activations.erf,
+    mf.activations.tanh,
+    mf.activations.linear,
     mf.activations.polynomial([0.0, 1.0, 0.0, -0.3]),
     mf.activations.hermite([0.0, 0.0, 0.0, 1.0]),
 ]
