@@ -3,32 +3,12 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "arrays.hpp"
 
 namespace mfcore::bindings {
 namespace {
-
-Activation::Kind kind_of(const std::string& name) {
-    using Kind = Activation::Kind;
-    constexpr std::pair<const char*, Kind> kKinds[] = {
-        {"linear", Kind::linear},
-        {"relu", Kind::relu},
-        {"erf", Kind::erf},
-        {"tanh", Kind::tanh},
-        {"sigmoid", Kind::sigmoid},
-        {"softplus", Kind::softplus},
-        {"gelu", Kind::gelu},
-        {"piecewise_linear", Kind::piecewise_linear},
-        {"polynomial", Kind::polynomial},
-        {"hermite", Kind::hermite},
-    };
-    for (const auto& [known, kind] : kKinds) {
-        if (name == known) return kind;
-    }
-    require(false, "kind", "must name an activation", name);
-    return {};
-}
 
 /// The derivative of the given order at every entry of z, in the precision T.
 template <class T>
@@ -62,14 +42,35 @@ void bind_activation(py::module_& m) {
     py::class_<Activation>(m, "Activation")
         .def(py::init([](const std::string& kind, double offset, double left_slope, std::vector<double> knots,
                          std::vector<double> jumps, std::vector<double> coefficients) {
-                 const Activation sigma{kind_of(kind),    offset,           left_slope,
+                 const Activation sigma{kind.c_str(),     offset,           left_slope,
                                         std::move(knots), std::move(jumps), std::move(coefficients)};
                  sigma.validate();
                  return sigma;
              }),
              py::arg("kind"), py::kw_only(), py::arg("offset") = 0.0, py::arg("left_slope") = 0.0,
              py::arg("knots") = std::vector<double>{}, py::arg("jumps") = std::vector<double>{},
-             py::arg("coefficients") = std::vector<double>{});
+             py::arg("coefficients") = std::vector<double>{})
+        .def_static("named", &named_activation, py::arg("kind"),
+                    "The activation of a kind without parameters.")
+        .def_property_readonly("kind", [](const Activation& sigma) { return sigma.kind.name(); })
+        .def_readonly("offset", &Activation::offset)
+        .def_readonly("left_slope", &Activation::left_slope)
+        .def_readonly("knots", &Activation::knots)
+        .def_readonly("jumps", &Activation::jumps)
+        .def_readonly("coefficients", &Activation::coefficients)
+        .def_property_readonly("is_piecewise", &Activation::is_piecewise)
+        .def_property_readonly("facts", &facts);
+    py::class_<Facts>(m, "Facts")
+        .def_property_readonly(
+            "parity",
+            [](const Facts& known) {
+                return known.parity == Parity::none ? "none" : known.parity == Parity::odd ? "odd" : "even";
+            })
+        .def_readonly("is_polynomial", &Facts::polynomial)
+        .def_readonly("degree", &Facts::degree)
+        .def_readonly("strip", &Facts::strip)
+        .def_readonly("growth", &Facts::growth);
+    m.def("named_kinds", &named_kinds, "Names of the kinds without parameters.");
 
     m.def(
         "evaluate",

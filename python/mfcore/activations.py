@@ -20,7 +20,7 @@ import numpy.typing as npt
 from . import _core
 from ._base import check
 
-_NAMES = ("linear", "relu", "erf", "tanh", "sigmoid", "softplus", "gelu")
+_NAMES = tuple(_core.named_kinds())
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,8 @@ class Activation:
     @property
     def pieces(self) -> Pieces | None:
         """The line and ramps of a piecewise linear σ, None for the others."""
-        if self.name == "linear":
-            return Pieces(offset=0.0, left_slope=1.0)
-        if self.name == "relu":
-            return Pieces(offset=0.0, left_slope=0.0, knots=(0.0,), jumps=(1.0,))
-        return None
+        p = self._core
+        return Pieces(p.offset, p.left_slope, tuple(p.knots), tuple(p.jumps)) if p.is_piecewise else None
 
     def __call__(self, z: npt.ArrayLike) -> Any:
         """σ(z)."""
@@ -91,12 +88,7 @@ class Activation:
 
     @cached_property
     def _core(self) -> _core.Activation:
-        p = self.pieces
-        if p is None:
-            return _core.Activation(self.name)
-        return _core.Activation(
-            self.name, offset=p.offset, left_slope=p.left_slope, knots=p.knots, jumps=p.jumps
-        )
+        return _core.Activation.named(self.name)
 
     def _to_config(self) -> dict[str, Any]:
         """A plain dict from which `from_config` makes the same activation."""
@@ -145,6 +137,10 @@ class PiecewiseLinear(Activation):
         slopes = [self.left_slope, *between.tolist(), self.right_slope]
         jumps = tuple(after - before for before, after in pairwise(slopes))
         return Pieces(self.values[0] - self.left_slope * self.knots[0], self.left_slope, self.knots, jumps)
+
+    @cached_property
+    def _core(self) -> _core.Activation:
+        return _core.Activation(self.name, **dataclasses.asdict(self.pieces))
 
     def _to_config(self) -> dict[str, Any]:
         ends = {"left_slope": self.left_slope, "right_slope": self.right_slope}
@@ -261,8 +257,8 @@ def get(name: str) -> Activation:
         >>> mf.activations.get("relu")
         mf.activations.relu
     """
-    named = {a.name: a for a in (linear, relu, erf, tanh, sigmoid, softplus, gelu)}
-    return named[check.choice(name, "activation", named)]
+    found: Activation = globals()[check.choice(name, "activation", _NAMES)]
+    return found
 
 
 def from_config(config: Mapping[str, Any]) -> Activation:

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <mfcore/base/run.hpp>
 #include <mfcore/data/data.hpp>
 #include <mfcore/features/features.hpp>
-#include <mfcore/base/run.hpp>
 #include <vector>
 
 int main(int count, char** arguments) {
@@ -14,7 +14,7 @@ int main(int count, char** arguments) {
 
     // f(x) = (1/3) sum_i tanh(<w_i, x>) on two Gaussian classes in R^2 that differ in their spread.
     mfcore::Activation activation;
-    activation.kind = mfcore::Activation::Kind::tanh;
+    activation.kind = "tanh";
     const mfcore::Network network{activation};
     const mfcore::SamplerPtr law = mfcore::isotropic_gaussians(2, 0.5);
     const std::vector<double> w = {1.0, 0.0, 0.0, 2.0, -1.0, 0.5};

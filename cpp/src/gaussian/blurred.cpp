@@ -13,7 +13,6 @@ namespace mfcore::inline gaussian {
 namespace {
 
 using namespace special;
-using Kind = Activation::Kind;
 
 /// Kolmogorov's law: K = e^{0.12 k}, weights 0.12 K f(K), computed with 40 digits.
 constexpr Blurred::Node kKolmogorov[] = {{0.18637397603940997, 4.248701399968935e-14},
@@ -259,23 +258,9 @@ private:
 
 }  // namespace
 
-Blurred::Blurred(const Activation& sigma) {
-    switch (sigma.kind) {
-        case Kind::erf:
-            order = 1, offset = -1, scale = 2, stretch = 1 / std::numbers::sqrt2, nodes = kOne;
-            break;
-        case Kind::gelu:
-            density = true, nodes = kOne;
-            break;
-        case Kind::tanh:
-            order = 1, offset = -1, scale = 2, nodes = kKolmogorov;
-            break;
-        case Kind::sigmoid:
-            order = 1, stretch = 2, nodes = kKolmogorov;
-            break;
-        default:  // softplus
-            stretch = 2, nodes = kKolmogorov;
-    }
+Blurred::Blurred(const Activation& sigma) : Blur(facts(sigma).blur) {
+    if (noise == Noise::one) nodes = kOne;
+    if (noise == Noise::kolmogorov) nodes = kKolmogorov;
 }
 
 PairKernelPtr blurred_kernel(const Side& first, const Side& second) {

@@ -19,15 +19,11 @@ namespace mfcore::inline gaussian {
 /// with |w|.
 inline constexpr double kWide = 16;
 
-struct Blurred {
+struct Blurred : Blur {
     struct Node {
-        double V, weight;
+        double V, weight;  ///< V before it is stretched
     };
-    int order = 0;         ///< derivatives of the ramp: 0 the ramp, 1 the step
-    bool density = false;  ///< sigma also has the term - E delta(t + V G)
-    double offset = 0, scale = 1;
-    double stretch = 1;  ///< V is stretch times that of the node
-    std::span<const Node> nodes;
+    std::span<const Node> nodes;  ///< none if sigma is not of this form
 
     explicit Blurred(const Activation& sigma);
 };

@@ -24,16 +24,6 @@ Index whole_blocks(Index n) {
     return (n + Coefficients::kWidth - 1) / Coefficients::kWidth * Coefficients::kWidth;
 }
 
-bool is_polynomial(const Activation& s) {
-    using Kind = Activation::Kind;
-    return s.kind == Kind::linear || s.kind == Kind::polynomial || s.kind == Kind::hermite;
-}
-bool is_smooth(const Activation& s) {
-    using Kind = Activation::Kind;
-    return s.kind == Kind::erf || s.kind == Kind::gelu || s.kind == Kind::tanh || s.kind == Kind::sigmoid ||
-           s.kind == Kind::softplus;
-}
-
 /// Nanoseconds, roughly: only decides how many threads are worth waking.
 Index nanoseconds(const PairTiles& tiles, const Side& first, const Side& second) {
     return static_cast<Index>(static_cast<double>(first.n * second.n) *
@@ -99,11 +89,11 @@ Correlation::Correlation(const Side& first, const Side& second, Chosen i, Chosen
 }
 
 bool has_exact_pairs(const Activation& first, const Activation& second) {
-    const auto known = [](const Activation& s) {
-        return s.is_piecewise() || is_polynomial(s) || is_smooth(s);
-    };
-    return known(first) && known(second) &&
-           (is_polynomial(first) || is_polynomial(second) || is_smooth(first) == is_smooth(second));
+    const Facts one = facts(first), two = facts(second);
+    const auto kinked = [](const Facts& s) { return s.form == Facts::Form::pieces; };
+    const auto blurred = [](const Facts& s) { return s.blur.noise != Blur::Noise::none; };
+    const auto known = [&](const Facts& s) { return s.polynomial || kinked(s) || blurred(s); };
+    return known(one) && known(two) && (one.polynomial || two.polynomial || blurred(one) == blurred(two));
 }
 
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,

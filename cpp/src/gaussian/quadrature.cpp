@@ -18,9 +18,9 @@ constexpr double kDigits =
 constexpr double kReach = 7.8;  // P(|G| > 7.8) = 6e-15
 constexpr Index kChunk = 512;   // inner values in flight
 constexpr double kSeriesError = 1e-12;
-/// Coefficients of a neuron fall off like e^{-strip sqrt(2 k)/R}, strip pi/2 for tanh: the last of the series
-/// is below 1e-21 of the first, also against a wide partner.
-constexpr double kNarrow = 0.5;
+/// Largest |w| whose series is enough, also against a wide partner: the coefficients of a neuron fall off
+/// like e^{-strip sqrt(2 k)/R}, and with R = 1/2 and strip pi/2 (tanh) the last is below 1e-21 of the first.
+double narrow(const Activation& sigma) { return 0.5 * std::min(1.0, facts(sigma).strip / 1.57); }
 
 /// Values of sigma and its first two derivatives at a list of arguments.
 struct Jet {
@@ -65,7 +65,7 @@ public:
     /// `swapped`: the outer neuron is the second of the pair.
     Sums integrate(const Neuron& outer, const Neuron& inner, double rho, double s, bool swapped,
                    bool slopes) {
-        const Analytic one = analytic(outer.sigma.kind), two = analytic(inner.sigma.kind);
+        const Facts one = facts(outer.sigma), two = facts(inner.sigma);
         u_.build(Trapezoid::Builder().add(one, outer.R).add(two, inner.R * rho).build(kDigits, kReach));
         if (inner.R * s < 1e-7)
             z_.single();  // the spread matters to second order only
@@ -132,7 +132,7 @@ std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatu
     for (Index j = 0; j < side.n; ++j) {
         const double m = side.m[to_size(j)], R = side.R[to_size(j)];
         if (R > kWide) continue;  // not asked for
-        const Analytic square = analytic(side.sigma->kind);
+        const Facts square = facts(*side.sigma);
         nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kDigits, kReach));
         jet.resize(nodes.size());
         for (std::size_t k = 0; k < nodes.at.size(); ++k) jet.z[k] = m + R * nodes.at[k];
@@ -174,6 +174,8 @@ public:
           second_(second),
           one_(one),
           two_(two),
+          narrow1_(narrow(*first.sigma)),
+          narrow2_(narrow(*second.sigma)),
           wide_(blurred_kernel(first, second)),
           tail1_(tails(first, one, true)),
           tail2_(tails(second, two, false)) {}
@@ -190,7 +192,7 @@ public:
             for (Index lane = 0; lane < kPack; ++lane) {
                 const Index l = c + lane;
                 const double R1 = first_.R[to_size(i[l])], R2 = second_.R[to_size(j[l])];
-                if (std::max(R1, R2) > kWide && std::min(R1, R2) > kNarrow) continue;
+                if (std::max(R1, R2) > kWide && std::min(R1, R2) > (R1 < R2 ? narrow1_ : narrow2_)) continue;
                 const auto sums = pair(work, i[l], j[l], at.rho[lane], at.s[lane], slopes);
                 out.k00[l] = sums.k00;
                 if (!slopes) continue;
@@ -224,6 +226,7 @@ private:
     }
     const Side &first_, &second_;
     const Coefficients &one_, &two_;
+    double narrow1_, narrow2_;
     PairKernelPtr wide_;
     std::vector<double> tail1_, tail2_;
 };

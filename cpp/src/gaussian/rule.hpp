@@ -9,30 +9,6 @@
 
 namespace mfcore::inline gaussian {
 
-/// The domain of analyticity of sigma: analytic for |Im t| < strip, growing at most like e^{growth y^2} at
-/// height y.
-struct Analytic {
-    double strip, growth;
-};
-
-inline Analytic analytic(Activation::Kind kind) {
-    constexpr double kPi = 3.14159265358979323846, kEntire = std::numeric_limits<double>::infinity();
-    using Kind = Activation::Kind;
-    switch (kind) {
-        case Kind::tanh:
-            return {kPi / 2, 0};
-        case Kind::sigmoid:
-        case Kind::softplus:
-            return {kPi, 0};
-        case Kind::erf:
-            return {kEntire, 1};
-        case Kind::gelu:
-            return {kEntire, 0.5};
-        default:
-            return {0, 0};  // kinks, and polynomials, which need no rule
-    }
-}
-
 /// Nodes k step, k = -half .. half, weights step * density: the error of spacing 2 pi/Omega is about
 /// e^{-Omega y + y^2/2} sup |f(x + i y)| for any height y inside the strip; `digits` is the exponent wanted.
 struct Trapezoid {
@@ -46,7 +22,7 @@ struct Trapezoid {
     /// add().
     class Builder {
     public:
-        Builder& add(Analytic a, double rate) {
+        Builder& add(const Facts& a, double rate) {
             rate = std::abs(rate);
             if (rate > 0) strip_ = std::min(strip_, a.strip / rate);
             growth_ += a.growth * rate * rate;

@@ -13,7 +13,7 @@
 namespace mfcore::inline gaussian {
 namespace {
 
-using Kind = Activation::Kind;
+using Form = Facts::Form;
 constexpr double kInvSqrt2Pi = special::kInvSqrt2Pi;
 
 double density(double x) { return kInvSqrt2Pi * std::exp(-0.5 * x * x); }
@@ -102,7 +102,7 @@ struct PolynomialSmoother final : HermiteSmoother {
     std::vector<double> c;  // in the basis h_k, or t^k/sqrt(k!)
     bool hermite;
     explicit PolynomialSmoother(const Activation& sigma)
-        : c(sigma.coefficients), hermite(sigma.kind == Kind::hermite) {
+        : c(sigma.coefficients), hermite(facts(sigma).form == Form::hermite) {
         double scale = 1;
         for (std::size_t k = 1; k < c.size() && !hermite; ++k) c[k] *= scale *= root(static_cast<Index>(k));
     }
@@ -159,12 +159,13 @@ struct BlurredSmoother final : HermiteSmoother {
 /// Trapezoid rule in G (eq. (3.13)) for the smooth kinds without a closed form.
 struct TrapezoidSmoother final : HermiteSmoother {
     const Activation& sigma;
+    Facts known;
     BlurredSmoother wide;
-    explicit TrapezoidSmoother(const Activation& sigma_) : sigma(sigma_), wide(sigma_) {}
+    explicit TrapezoidSmoother(const Activation& sigma_)
+        : sigma(sigma_), known(facts(sigma_)), wide(sigma_) {}
     void at(double m, double R, Index count, double* T, double* s) const override {
-        if (R > kWide) return wide.at(m, R, count, T, s);
-        const auto rule =
-            Trapezoid::Builder().add(analytic(sigma.kind), R).build(36, 9, std::max<Index>(count - 1, 0));
+        if (R > kWide && !wide.blur.nodes.empty()) return wide.at(m, R, count, T, s);
+        const auto rule = Trapezoid::Builder().add(known, R).build(36, 9, std::max<Index>(count - 1, 0));
         constexpr Index kChunk = 128;  // whole packs; the last chunk is padded with weight 0
         std::array<double, kChunk> g, value, slope, before;
         Pack sum{};
@@ -213,22 +214,23 @@ private:
 /// Call body(const HermiteSmoother&) with the one for `sigma`.
 template <class Body>
 void with_smoother(const Activation& sigma, Body&& body) {
-    if (sigma.is_piecewise()) return body(PiecewiseSmoother(sigma));
-    switch (sigma.kind) {
-        case Kind::erf:
+    switch (facts(sigma).form) {
+        case Form::pieces:
+            return body(PiecewiseSmoother(sigma));
+        case Form::erf:
             return body(ErfSmoother());
-        case Kind::gelu:
+        case Form::gelu:
             return body(GeluSmoother());
-        case Kind::polynomial:
-        case Kind::hermite:
+        case Form::powers:
+        case Form::hermite:
             return body(PolynomialSmoother(sigma));
-        default:
+        case Form::other:
             return body(TrapezoidSmoother(sigma));
     }
 }
 
 /// Whether R is too large: squares of R are formed for smooth kinds, and beyond there is no answer.
-bool too_wide(const Activation& sigma, double R) { return !sigma.is_piecewise() && R > 1e153; }
+bool too_wide(const Activation& sigma, double R) { return R > 1e153 && !sigma.is_piecewise(); }
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace mfcore::inline gaussian {
 namespace {
 
 using namespace special;
-using Kind = Activation::Kind;
+using Form = Facts::Form;
 using Mask = simd::IntVec<double>;
 
 constexpr Index kInfinite = Index{1} << 30;
@@ -22,18 +22,17 @@ constexpr double kTermCost = 2.0 * PairTiles::kRows;   // nanoseconds, roughly, 
 
 /// Degree of a polynomial activation, kInfinite for the others.
 Index degree(const Activation& s) {
-    if (s.kind == Kind::linear) return 1;
-    if (s.kind == Kind::polynomial || s.kind == Kind::hermite)
-        return std::max<Index>(0, static_cast<Index>(s.coefficients.size()) - 1);
-    return kInfinite;
+    const Facts known = facts(s);
+    return known.polynomial ? known.degree : kInfinite;
 }
 
 PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficients& one,
                           const Coefficients& two) {
-    const Activation &s1 = *first.sigma, &s2 = *second.sigma;
-    if (s1.is_piecewise()) return piecewise_kernel(first, second);
-    if (s1.kind == Kind::erf && s2.kind == Kind::erf) return erf_kernel(first, second, one, two);
-    if (s1.kind == Kind::gelu && s2.kind == Kind::gelu) return gelu_kernel(first, second);
+    const Form form = facts(*first.sigma).form;
+    if (form == Form::pieces) return piecewise_kernel(first, second);
+    const bool same = form == facts(*second.sigma).form;
+    if (same && form == Form::erf) return erf_kernel(first, second, one, two);
+    if (same && form == Form::gelu) return gelu_kernel(first, second);
     return quadrature_kernel(first, second, one, two);
 }
 

@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <sstream>
-#include <string>
+#include <cstring>
 
 #include "mfcore/base/errors.hpp"
-#include "network/activations.hpp"
+#include "network/kinds.hpp"
 
 namespace mfcore::inline network {
 namespace {
 
 using namespace simd;
-using activations::Jet;
+using kinds::Jet;
 
 enum class Want { value, slope, value_and_slope, all };
 
@@ -64,47 +62,59 @@ void run(const Kernel& kernel, Index n, const T* z, T* value, T* slope, T* curva
     }
 }
 
-void require_finite(const std::vector<double>& values, const char* name) {
-    for (double x : values) require(std::isfinite(x), name, "must be finite", x);
-}
-
-std::string list(const std::vector<double>& values) {
-    std::ostringstream text;
-    text.precision(17);
-    for (double x : values) text << (text.tellp() == 0 ? "[" : ", ") << x;
-    return values.empty() ? "[]" : text.str() + ']';
-}
-
 }  // namespace
 
+Activation::Kind::Kind(const char* name) : place_(-1) {
+    for (int k = 0; k < kinds::All::kSize && place_ < 0; ++k)
+        kinds::visit_at(
+            k, [&]<class K>(K) { place_ = std::strcmp(K::name, name) == 0 ? k : -1; }, kinds::All{});
+    require(place_ >= 0, "kind", "must name an activation", name);
+}
+
+const char* Activation::Kind::name() const {
+    return kinds::visit(*this, []<class K>(K) { return K::name; });
+}
+
+bool Activation::is_piecewise() const {
+    return kinds::visit(kind, [&]<class K>(K) { return K::facts(*this).form == Facts::Form::pieces; });
+}
+
 void Activation::validate() const {
-    if (is_piecewise()) {
-        require(std::isfinite(offset), "offset", "must be finite", offset);
-        require(std::isfinite(left_slope), "left_slope", "must be finite", left_slope);
-        require_finite(knots, "knots");
-        require_finite(jumps, "jumps");
-        require(jumps.size() == knots.size(), "jumps", "must be as many as knots", list(jumps));
-        const bool increasing = std::ranges::adjacent_find(knots, std::greater_equal{}) == knots.end();
-        require(increasing, "knots", "must be strictly increasing", list(knots));
-    }
-    if (kind == Kind::linear) require(knots.empty(), "knots", "of linear must be empty", list(knots));
-    if (kind == Kind::relu) {
-        require(offset == 0, "offset", "of relu must be 0", offset);
-        require(left_slope == 0, "left_slope", "of relu must be 0", left_slope);
-        require(knots == std::vector{0.0}, "knots", "of relu must be [0]", list(knots));
-        require(jumps == std::vector{1.0}, "jumps", "of relu must be [1]", list(jumps));
-    }
-    if (kind == Kind::piecewise_linear) require(!knots.empty(), "knots", "must not be empty", list(knots));
-    if (kind == Kind::polynomial || kind == Kind::hermite) {
-        require(!coefficients.empty(), "coefficients", "must not be empty", list(coefficients));
-        require_finite(coefficients, "coefficients");
-    }
+    kinds::visit(kind, [&]<class K>(K) { K::validate(*this); });
+}
+
+std::vector<const char*> named_kinds() {
+    std::vector<const char*> names;
+    for (int k = 0; k < kinds::All::kSize; ++k)
+        kinds::visit_at(
+            k,
+            [&]<class K>(K) {
+                if constexpr (requires(Activation sigma) { K::complete(sigma); }) names.push_back(K::name);
+            },
+            kinds::All{});
+    return names;
+}
+
+Activation named_activation(const char* name) {
+    Activation sigma;
+    sigma.kind = name;
+    sigma.left_slope = 0;
+    kinds::visit(sigma.kind, [&]<class K>(K) {
+        if constexpr (requires { K::complete(sigma); })
+            K::complete(sigma);
+        else
+            require(false, "kind", "must have no parameters", name);
+    });
+    return sigma;
+}
+
+Facts facts(const Activation& sigma) {
+    return kinds::visit(sigma.kind, [&]<class K>(K) { return K::facts(sigma); });
 }
 
 template <class T>
 void evaluate(const Activation& sigma, Index n, const T* z, T* value, T* slope, T* curvature) {
-    activations::with_kernel<T>(sigma,
-                                [&](const auto& kernel) { run<T>(kernel, n, z, value, slope, curvature); });
+    kinds::with_kernel<T>(sigma, [&](const auto& kernel) { run<T>(kernel, n, z, value, slope, curvature); });
 }
 
 template void evaluate(const Activation&, Index, const double*, double*, double*, double*);

@@ -19,11 +19,6 @@ constexpr Index kNanoseconds = 8;  // of one activation or tail, for the choice 
 constexpr Index kBlockNanoseconds = 20'000;
 constexpr double kSmall = 20;  // below this dimension features have kinks that matter
 
-bool is_odd(const Activation& sigma) {
-    using Kind = Activation::Kind;
-    return sigma.kind == Kind::linear || sigma.kind == Kind::erf || sigma.kind == Kind::tanh;
-}
-
 }  // namespace
 
 struct ReducedFeatures::Point {
@@ -330,6 +325,7 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
     const Index point_work = nanoseconds();
     const Index block = std::clamp<Index>(kBlockNanoseconds / std::max<Index>(point_work, 1), 1, 256);
     const Index k = coordinates();
+    const bool is_odd = facts(sigma_).parity == Parity::odd;
 
     for_blocks(z.rows, block, threads_for(z.rows * point_work, threads), [&](Index, Index begin, Index end) {
         Chunk chunk;
@@ -338,7 +334,7 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
             check_stop();
             const Point p = take_apart(z.row(n));
             // The averages of an odd sigma are 0: what rounding leaves of them would be resolved as features.
-            const bool odd = is_odd(sigma_) && directions_ == 0 && p.b == 0;
+            const bool odd = is_odd && directions_ == 0 && p.b == 0;
             const bool at_once = shared_ && (p.r[0] > 0 || p.r[1] > 0);
             if (at_once) shared_->average(p.b, p.r, smoothers_, all, gradients != nullptr);
             const Index step = panels_ || along_ ? kChunk / Panel::kOrder * Panel::kOrder : kChunk;

@@ -20,20 +20,18 @@ double widest(int k) { return std::pow(2.0, 0.5 * k); }
 
 // Nodes for 1e-13 in S and its first derivatives when m + R u spreads over `spread` standard deviations of u.
 Rule smooth_rule(const Activation& sigma, double d, double spread) {
-    using Kind = Activation::Kind;
-    if (sigma.kind == Kind::polynomial || sigma.kind == Kind::hermite) {
-        const Index n = static_cast<Index>(sigma.coefficients.size()) / 2 + 1;  // exact
+    const Facts known = facts(sigma);
+    if (known.polynomial) {
+        const Index n = (known.degree + 1) / 2 + 1;  // exact
         return std::isinf(d) ? gauss_hermite(n) : gauss_gegenbauer(d, n);
     }
     if (d == 1) return gauss_gegenbauer(1, 2);  // u = +-1
     // Equal steps D err like exp(-2 pi a / (spread D)) for sigma with its nearest singularity at i a, and
-    // like exp(-2 pi^2 / (D^2 (1 + 2 spread^2))) for erf, whose gelu is the milder case.
-    double spacing = std::numbers::pi * 0.22 / std::sqrt(1 + 2 * spread * spread);
-    if (sigma.kind != Kind::erf && sigma.kind != Kind::gelu) {
-        const double a = sigma.kind == Kind::tanh ? std::numbers::pi / 2 : std::numbers::pi;
-        spacing = std::min(0.38, 2 * std::numbers::pi * a / (36 * spread));
-    }
-    return angle_rule(d, spacing);
+    // like exp(-2 pi^2 / (D^2 (1 + 2 g spread^2))) for entire sigma that grow like e^{g y^2}.
+    const double pi = std::numbers::pi, g = std::max(1.0, known.growth);
+    if (std::isfinite(known.strip))
+        return angle_rule(d, std::min(0.38, 2 * pi * known.strip / (36 * spread)));
+    return angle_rule(d, pi * 0.22 / std::sqrt(1 + 2 * g * spread * spread));
 }
 
 // Call body for chunks of points that fit the stack: tau_k = (t_k - m) / R, for R = 0 the limit +-inf, or 0

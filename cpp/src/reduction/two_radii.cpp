@@ -62,10 +62,9 @@ TwoRadii::Averages::Averages(Index nodes) {
 
 bool TwoRadii::applies(const Activation& sigma, const std::vector<double>& dims, Index nodes,
                        const double* s1, const double* s2) {
-    using Kind = Activation::Kind;
     if (std::min(dims[0], dims[1]) < kLowest) return false;
     // Polynomials may have a higher degree than the weights are exact for.
-    if (sigma.kind == Kind::polynomial || sigma.kind == Kind::hermite) return false;
+    if (facts(sigma).polynomial && !sigma.is_piecewise()) return false;
     const std::size_t grid = distinct(nodes, s1).size() * distinct(nodes, s2).size();
     return grid <= 4 * static_cast<std::size_t>(nodes);
 }

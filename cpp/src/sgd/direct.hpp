@@ -1,7 +1,7 @@
 #pragma once
 // Plain sequential SGD of so few neurons in so few dimensions that they stay in one tile: blocks would cost
 // more than the loads and stores they save.
-#include "network/activations.hpp"
+#include "network/kinds.hpp"
 #include "network/neurons.hpp"
 #include "sgd/block.hpp"
 
@@ -35,7 +35,7 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
         for (int r = 0; r < R; ++r) z[r] = b[r];
         for (Index j = 0; j < d; ++j)
             for (int r = 0; r < R; ++r) z[r] += simd::fill(x[j]) * simd::load(w + j * width + r * lanes);
-        activations::Jet<T> out[R];
+        kinds::Jet<T> out[R];
         for (int r = 0; r < R; ++r) {
             out[r] = kernel(z[r]);
             sum += a[r] * out[r].value;

@@ -208,7 +208,7 @@ private:
 
     Index advance_directly(Tiles& state, Index steps) {
         const sgd::StepBlock<T> all{{x_.data(), steps, d_}, y_.data(), h_.data(), steps, steps, anchor_};
-        const Index done = activations::with_kernel<T>(network_.activation, [&](const auto& kernel) {
+        const Index done = kinds::with_kernel<T>(network_.activation, [&](const auto& kernel) {
             return sgd::direct_steps<T, R>(kernel, network_, params_, state, all);
         });
         diverged_at_ = done < steps ? anchor_ + done : -1;

@@ -11,6 +11,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ._law import DataLaw, check_orthonormal, dimension, own_array, set_field
 from ._parts import GaussianPart
+from ._symmetry import Part, Radius, Split, Symmetry
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +54,12 @@ class IsotropicGaussians(DataLaw):
         factors = {1.0: 1 + self.delta, -1.0: 1 - self.delta}
         d = int(self.d)
         return [GaussianPart(0.5, _scaling(f), y, scales=((d, f),)) for y, f in factors.items()]
+
+    def _symmetry(self) -> Symmetry:
+        return Symmetry((), (Radius("r", self.d),), _two_classes(self.delta, 1))
+
+    def _split(self) -> Split:
+        return Split(0, False, (), "r")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,6 +172,16 @@ class AnisotropicGaussians(DataLaw):
             for y, change in changes.items()
         ]
 
+    def _symmetry(self) -> Symmetry:
+        inside = math.inf if self.s0 is None else self.s0
+        outside = math.inf if self.s0 is None else self.d - self.s0
+        radii = (Radius("r1", inside, self.gamma), Radius("r2", outside, 1 - self.gamma))
+        return Symmetry((), radii, _two_classes(self.delta, 2))
+
+    def _split(self) -> Split:
+        axes = int(self.s0 or 0) if self.basis is None else self.basis.T
+        return Split(axes, True, ("r1",), "r2")
+
     def _scales(self, change: float) -> tuple[tuple[int, float], ...] | None:
         if self.basis is not None or self.s0 is None:
             return None
@@ -183,6 +200,12 @@ class AnisotropicGaussians(DataLaw):
             return out
 
         return root
+
+
+def _two_classes(delta: float, blocks: int) -> tuple[Part, ...]:
+    """y = ±1, the first block stretched by 1 ± delta."""
+    still = (1.0,) * (blocks - 1)
+    return tuple(Part(0.5, (1 + y * delta, *still), float(y)) for y in (1, -1))
 
 
 def _delta(value: Any) -> float:

@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from .._base.check import FloatArray
 from .._base.rng import seed_of
 from ..network import Network
 from ._parts import GaussianPart
+from ._symmetry import Split, Symmetry
 
 MOST_NOISE = 1e150  # standard deviations up to this have squares, and sums of squares, that are finite
 
@@ -118,6 +119,16 @@ class DataLaw(ABC):
 
     def _parts(self) -> list[GaussianPart] | None:
         """The law as a Gaussian mixture with known labels, or None."""
+        return None
+
+    _reduced_if: ClassVar[str] = ""  # in words, when a class with `_symmetry` has one
+
+    def _symmetry(self) -> Symmetry | None:
+        """The few numbers of x and w that the law depends on, and their distribution; None if not known."""
+        return None
+
+    def _split(self) -> Split | None:
+        """The parts of w that the symmetry keeps apart; None if it is not known to have one."""
         return None
 
     @abstractmethod

@@ -16,6 +16,7 @@ from .._base.check import FloatArray
 from . import _links
 from ._law import DataLaw, check_orthonormal, dimension, noise_level, own_array, set_field
 from ._parts import GaussianPart, HermiteLabel
+from ._symmetry import Part, Radius, Split, Symmetry
 
 INPUTS = ("gaussian", "hypercube", "sphere")
 MAX_ENUMERATED = 16  # hypercubes of up to 2^16 points are treated as finite laws
@@ -143,6 +144,17 @@ class MultiIndex(DataLaw):
         check.memory(8.0 * self.P * self.d, "directions", self.P)
         rows = np.eye(self.P, int(self.d)) if self._rows is None else self._rows
         return [GaussianPart(1.0, lambda w: w, HermiteLabel(rows, self._hermite), self.noise)]
+
+    def _symmetry(self) -> Symmetry:
+        parts = (Part(1.0, (1.0,) * (self.P + 1), self._link),)
+        return Symmetry(self._names, (Radius("r", self.d - self.P),), parts, self.inputs)
+
+    def _split(self) -> Split:
+        return Split(self.directions, False, self._names, "r")
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(f"s{j + 1}" for j in range(self.P))
 
 
 Monomials = Sequence[tuple[int, ...]] | Mapping[tuple[int, ...], float]

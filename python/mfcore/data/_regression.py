@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from .._base import check
 from .._base.check import FloatArray
 from ..network import Network
 from ._law import DataLaw, noise_level, own_array, set_field
+from ._multi_index import MultiIndex
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
+from ._symmetry import Part, Split, Symmetry
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,6 +125,23 @@ class Linear(DataLaw):
         direction = pulled / size if size > 0 else np.eye(1, self.d)
         label = HermiteLabel(direction, {(1,): size})
         return [GaussianPart(1.0, self._pull_back, label, self.noise)]
+
+    _reduced_if: ClassVar[str] = "with isotropic cov"
+
+    def _symmetry(self) -> Symmetry | None:
+        """y depends on one direction of x ~ N(0, c I): a single-index model in x/√c."""
+        if isinstance(self.cov, np.ndarray):
+            return None
+        size = float(np.linalg.norm(self.w))
+        direction = self.w / size if size > 0 else np.eye(self.d)[0]
+        single = MultiIndex(self.d, [0.0, size], direction[None])
+        scale = math.sqrt(1.0 if self.cov is None else float(self.cov))
+        part = Part(1.0, (scale, scale), lambda z: single._link(z) * scale)
+        return replace(single._symmetry(), parts=(part,))
+
+    def _split(self) -> Split:
+        size = np.linalg.norm(self.w)
+        return Split((self.w / size)[None] if size > 0 else 1, False, ("s1",), "r")
 
 
 def _covariance(value: Any, d: int) -> float | FloatArray:

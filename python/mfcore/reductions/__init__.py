@@ -1,14 +1,14 @@
 """Models in the few coordinates that symmetry leaves, such as r = |w|: features Φ_q(z) at data nodes q.
 
 - `_model`: `ReducedModel`, what all rungs of the limit work on, and `reduce`, which makes it
-- `_of_laws`: which nodes and coordinates each data law has
-- `_node_rules`: quadrature rules for those nodes
+- `_of_laws`: features at the nodes of a law, and the error of those nodes
+- `_nodes`: data nodes from the symmetry that a law describes
+- `_node_rules`: quadrature rules for them
 - `_project`: from neurons to reduced coordinates and back
 - `_init`: initial laws in reduced coordinates
 - `_tables`: features on a grid, compressed
 
-May use what is learned. A data law with a new symmetry adds its nodes in `_of_laws` and its projection in
-`_project`.
+May use what is learned. A data law with a new symmetry describes it in its own file (`data/_symmetry.py`).
 """
 
 from ._init import ReducedInit

@@ -3,64 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from .._base.check import FloatArray
-from ..data import AnisotropicGaussians, DataLaw, IsotropicGaussians, Linear, MultiIndex
+from ..data import DataLaw
+from ..data._symmetry import Split
 from ..network import Network
 
 Projection = Callable[[FloatArray], FloatArray]
 
 
-@dataclass(frozen=True)
-class Split:
-    """w as its part along some axes (the first ones, or orthonormal rows) and the rest.
-
-    The part along the axes is seen through its coordinates or, with `radial`, through its norm; the rest
-    through its norm.
-    """
-
-    axes: int | FloatArray
-    radial: bool
-    inside: tuple[str, ...]
-    outside: str
-
-    def parts(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Coordinates along the axes, and what is left of w."""
-        if isinstance(self.axes, int | np.integer):
-            return w[..., : self.axes], w[..., self.axes :]
-        along = w @ self.axes.T
-        return along, w - along @ self.axes
-
-    def joined(self, along: FloatArray, rest: FloatArray) -> FloatArray:
-        """The inverse of `parts`."""
-        if isinstance(self.axes, int | np.integer):
-            return np.concatenate([along, rest], axis=-1)
-        return along @ self.axes + rest
-
-
-def split_of(law: DataLaw) -> Split | None:
-    """What the symmetry of the law leaves of w; None if it is not known to have one."""
-    if isinstance(law, IsotropicGaussians):
-        return Split(0, False, (), "r")
-    if isinstance(law, AnisotropicGaussians):
-        axes = int(law.s0 or 0) if law.basis is None else law.basis.T
-        return Split(axes, True, ("r1",), "r2")
-    if isinstance(law, MultiIndex):
-        return Split(law.directions, False, tuple(f"s{j + 1}" for j in range(law.P)), "r")
-    if isinstance(law, Linear):
-        size = np.linalg.norm(law.w)
-        return Split((law.w / size)[None] if size > 0 else 1, False, ("s1",), "r")
-    return None
-
-
 def projections(law: DataLaw) -> dict[str, Projection]:
     """Name of a reduced coordinate to a function of weights w, shape (…, d); |w| itself is left out."""
-    split = None if isinstance(law, IsotropicGaussians) else split_of(law)
-    if split is None:
+    split = law._split()
+    if split is None or not split.inside:
         return {}
     names = (*split.inside, split.outside)
     return {name: partial(_coordinate, split=split, at=j) for j, name in enumerate(names)}
@@ -78,7 +36,7 @@ class Coordinates:
     def __init__(self, network: Network, law: DataLaw, names: Sequence[str]) -> None:
         self._outer = network.row(0)
         own = tuple(names[self._outer :])
-        split = split_of(law)
+        split = law._split()
         if split is None or own[:1] == ("w1",):  # a reduction to θ itself
             split = Split(len(own), False, own, "")
         self._split = split

@@ -11,7 +11,7 @@ using namespace mfcore;
 namespace {
 
 Activation kinked() {  // (t - 1/2)_+ - (t - 3/2)_+
-    return {Activation::Kind::piecewise_linear, 0, 0, {0.5, 1.5}, {1, -1}, {}};
+    return {"piecewise_linear", 0, 0, {0.5, 1.5}, {1, -1}, {}};
 }
 
 /// rows x cols numbers in [-1, 1] that follow no pattern.
@@ -27,10 +27,10 @@ std::vector<double> numbers(Index rows, Index cols) {
 TEST_CASE(
     "the potential and its matrix agree for every kind, whatever the sizes, and null outputs are skipped") {
     using Kind = Activation::Kind;
-    const Activation linear{Kind::linear, 0, 1, {}, {}, {}}, relu{Kind::relu, 0, 0, {0}, {1}, {}};
-    const Activation hermite{Kind::hermite, 0, 0, {}, {}, {0.1, 0.2, 0.3}};
+    const Activation linear{"linear", 0, 1, {}, {}, {}}, relu{"relu", 0, 0, {0}, {1}, {}};
+    const Activation hermite{"hermite", 0, 0, {}, {}, {0.1, 0.2, 0.3}};
     std::vector<Activation> kinds = {linear, relu, hermite, kinked()};
-    for (const Kind kind : {Kind::erf, Kind::gelu, Kind::tanh, Kind::sigmoid, Kind::softplus})
+    for (const Kind kind : {"erf", "gelu", "tanh", "sigmoid", "softplus"})
         kinds.push_back({kind, 0, 0, {}, {}, {}});
     for (const Activation& sigma : kinds) {
         const Network network{sigma, Output::trained, Bias::trained, false};
@@ -54,7 +54,7 @@ TEST_CASE(
 
 TEST_CASE("what is not finite comes out as NaN, and quickly") {
     using Kind = Activation::Kind;
-    for (const Kind kind : {Kind::erf, Kind::gelu, Kind::tanh, Kind::softplus}) {
+    for (const Kind kind : {"erf", "gelu", "tanh", "softplus"}) {
         const Network network{{kind, 0, 0, {}, {}, {}}, Output::one, Bias::trained, false};
         for (const Index bad : {0, 1}) {
             double theta[] = {0.3, 0.5}, other[] = {0.1, 0.2}, U = 0;
@@ -66,7 +66,7 @@ TEST_CASE("what is not finite comes out as NaN, and quickly") {
         }
         const double m = 0, steep = 1e300;  // its square is none
         double T = 0;
-        smooth({Kind::tanh, 0, 0, {}, {}, {}}, 1, &m, &steep, &T, nullptr, nullptr);
+        smooth({"tanh", 0, 0, {}, {}, {}}, 1, &m, &steep, &T, nullptr, nullptr);
         CHECK(std::isnan(T));
     }
 }

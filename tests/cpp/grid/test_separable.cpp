@@ -81,7 +81,7 @@ TEST_CASE("the mean of two kinked radii is that of a Gaussian when the norms are
         }
     }
     Activation relu;
-    relu.kind = Activation::Kind::relu;
+    relu.kind = "relu";
     relu.left_slope = 0;
     relu.knots = {0};
     relu.jumps = {1};

@@ -7,20 +7,21 @@
 namespace mfcore::inline network {
 
 struct Activation {
-    enum class Kind {
-        linear,
-        relu,
-        erf,
-        tanh,
-        sigmoid,
-        softplus,
-        gelu,
-        piecewise_linear,
-        polynomial,
-        hermite
+    /// Which function, by its name as in Python: "linear", "relu", "erf", "tanh", "sigmoid", "softplus",
+    /// "gelu", "piecewise_linear", "polynomial", "hermite".
+    class Kind {
+    public:
+        constexpr Kind() = default;  ///< linear
+        Kind(const char* name);      ///< throws std::invalid_argument if no kind has this name
+        const char* name() const;
+        int place() const { return place_; }  ///< in the list of kinds
+        bool operator==(const Kind&) const = default;
+
+    private:
+        int place_ = 0;
     };
 
-    Kind kind = Kind::linear;
+    Kind kind;
     // linear, relu and piecewise_linear are all given by these four, always filled for them:
     //   sigma(t) = offset + left_slope t + sum_k jumps[k] (t - knots[k])_+
     double offset = 0;
@@ -31,11 +32,51 @@ struct Activation {
     // h_k = He_k / sqrt(k!)
     std::vector<double> coefficients;
 
-    bool is_piecewise() const {
-        return kind == Kind::linear || kind == Kind::relu || kind == Kind::piecewise_linear;
-    }
-    void validate() const;  ///< throws std::invalid_argument naming what is wrong
+    bool is_piecewise() const;  ///< given by knots and jumps
+    void validate() const;      ///< throws std::invalid_argument naming what is wrong
 };
+
+/// Names of the kinds without parameters, and the activation of such a name.
+std::vector<const char*> named_kinds();
+Activation named_activation(const char* name);
+
+enum class Parity { none, even, odd };
+
+/// A smooth function as a step or a ramp under Gaussian noise: sigma(t) = offset + scale E X(t + V G), G ~
+/// N(0, 1).
+struct Blur {
+    enum class Noise {
+        none,       ///< sigma is not known to be of this form
+        one,        ///< V = stretch
+        kolmogorov  ///< V = stretch K with Kolmogorov's law: 2 K G is logistic
+    };
+    Noise noise = Noise::none;
+    int order = 0;         ///< derivatives of the ramp: X is the ramp t_+ (0) or the step (1)
+    bool density = false;  ///< sigma also has the term - E delta(t + V G)
+    double offset = 0, scale = 1;
+    double stretch = 1;
+};
+
+/// What is known of an activation, for all that average or integrate it.
+struct Facts {
+    /// What closed forms of averages hold.
+    enum class Form {
+        pieces,   ///< of a line and ramps
+        powers,   ///< of sum_k coefficients[k] t^k
+        hermite,  ///< of sum_k coefficients[k] h_k(t)
+        erf,
+        gelu,
+        other  ///< none: quadrature, by strip and growth
+    };
+    Form form = Form::other;
+    Parity parity = Parity::none;
+    bool polynomial = false;
+    Index degree = 0;   ///< |sigma(t)| <= C (1 + |t|^degree), of a polynomial its degree
+    double strip = 0;   ///< analytic for |Im t| < strip; 0 with knots, infinite if entire
+    double growth = 0;  ///< |sigma(x + i y)| grows at most like e^{growth y^2}; 0 unless entire
+    Blur blur = {};
+};
+Facts facts(const Activation& sigma);
 
 /// value[i] = sigma(z[i]), slope[i] = sigma'(z[i]), curvature[i] = sigma''(z[i]); null outputs are skipped.
 /// At a knot the slope is the left one; the curvature is that of the smooth pieces (0 for piecewise linear).

@@ -1,0 +1,56 @@
+#pragma once
+// What a kind of activation is made of. Each is one struct in a file of this folder, listed in
+// network/kinds.hpp:
+//   name                          as in Python and in configuration files
+//   facts(sigma)                  what is known of sigma; fields that are left out keep their defaults
+//   Kernel<T>                     made of sigma or of nothing: a vector of arguments gives value, slope,
+//   curvature validate(sigma)               throws std::invalid_argument naming what is wrong with the
+//   parameters complete(sigma)               only of kinds without parameters: what is not 0 in Activation
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/simd_exp.hpp"
+#include "mfcore/base/errors.hpp"
+#include "mfcore/network/activation.hpp"
+
+namespace mfcore::inline network::kinds {
+
+using namespace simd;
+
+inline constexpr double kEntire = std::numeric_limits<double>::infinity();
+
+/// A smooth function without parameters.
+struct Fixed {
+    static void complete(Activation&) {}
+    static void validate(const Activation&) {}
+};
+
+/// Loops use some of the three, and the compiler drops the work for the others.
+template <class T>
+struct Jet {
+    Vec<T> value, slope, curvature;
+};
+
+/// Comparisons with NaN are false and constants do not see it, so it is put back.
+template <class T>
+MFCORE_INLINE Jet<T> keep_nan(Vec<T> t, Jet<T> out) {
+    const IntVec<T> number = t == t;
+    return {select<T>(number, out.value, t), select<T>(number, out.slope, t),
+            select<T>(number, out.curvature, t)};
+}
+
+inline void require_finite(const std::vector<double>& values, const char* name) {
+    for (double x : values) require(std::isfinite(x), name, "must be finite", x);
+}
+
+inline std::string list(const std::vector<double>& values) {
+    std::ostringstream text;
+    text.precision(17);
+    for (double x : values) text << (text.tellp() == 0 ? "[" : ", ") << x;
+    return values.empty() ? "[]" : text.str() + ']';
+}
+
+}  // namespace mfcore::inline network::kinds
