@@ -95,40 +95,23 @@ std::unique_ptr<Flow> fixed_flow(const System& system, const In& start, const st
                        {found->second, step, temperature, seed, tolerance, threads});
 }
 
-/// Run to t; "reached", "out of time", or why not.
-const char* run_flow(Flow& flow, double t, double seconds) {
-    const char* reason = nullptr;
-    End end = End::reached;
-    {
-        Released nogil(seconds);
-        end = flow.run(t, [&] { return nogil.wants_end(); });
-        reason = nogil.reason();
-    }
-    switch (end) {
-        case End::reached:
-            return "reached";
-        case End::stopped:
-            return reason;
-        case End::interrupted:
-            return "interrupted";
-        case End::stationary:
-            return "stationary";
-        case End::diverged:
-            return "diverged";
-        case End::unresolved:
-            return "unresolved";
-        case End::wall:
-            return "wall";
-        case End::stuck:
-            break;
-    }
-    return "stuck";
+End advance_flow(Flow& flow, double t, double seconds) {
+    Released nogil(seconds);
+    return nogil.because(flow.run(t, [&] { return nogil.wants_end(); }));
 }
 
-py::array_t<double> flow_vector(const std::vector<double>& values) {
-    auto array = make({static_cast<py::ssize_t>(values.size())});
-    std::copy(values.begin(), values.end(), array.mutable_data());
-    return array;
+py::dict state_of_flow(const Flow& flow) {
+    const FlowState state = flow.save();
+    py::dict arrays;
+    arrays["numbers"] = array_of(state.numbers);
+    arrays["vectors"] = array_of(state.vectors);
+    return arrays;
+}
+
+void restore_flow(Flow& flow, const py::dict& arrays) {
+    const FlowState state{entry_of<double>(arrays, "numbers"), entry_of<double>(arrays, "vectors")};
+    Released nogil;
+    flow.restore(state);
 }
 
 /// The caller's own array, never a copy: the Python layer has checked its flags.
@@ -232,7 +215,9 @@ void bind_flow(py::module_& m) {
                     py::arg("scheme"), py::kw_only(), py::arg("t") = 0.0, py::arg("first") = 0.0,
                     py::arg("step") = 0.0, py::arg("accuracy") = 0.0, py::arg("tolerance") = 0.0,
                     py::arg("wall") = 0.0)
-        .def("run", &run_flow, py::arg("t"), py::arg("seconds") = INFINITY)
+        .def("advance", &advance_flow, py::arg("t"), py::arg("seconds") = INFINITY)
+        .def("state", &state_of_flow)
+        .def("restore", &restore_flow, py::arg("state"))
         .def_property_readonly("t", &Flow::t)
         .def_property_readonly("step_size", &Flow::step_size)
         .def_property_readonly("steps", [](const Flow& flow) { return flow.counts().steps; })
@@ -245,25 +230,11 @@ void bind_flow(py::module_& m) {
                  flow.refused(theta.mutable_data());
                  return theta;
              })
-        .def("theta",
-             [](const Flow& flow) {
-                 auto theta = make({flow.size()});
-                 flow.get(theta.mutable_data());
-                 return theta;
-             })
-        .def("save",
-             [](const Flow& flow) {
-                 const FlowState state = flow.save();
-                 return py::make_tuple(flow_vector(state.numbers), flow_vector(state.vectors));
-             })
-        .def(
-            "restore",
-            [](Flow& flow, std::vector<double> numbers, const In& vectors) {
-                const FlowState state{std::move(numbers), {vectors.data(), vectors.data() + vectors.size()}};
-                Released nogil;
-                flow.restore(state);
-            },
-            py::arg("numbers"), py::arg("vectors"));
+        .def("theta", [](const Flow& flow) {
+            auto theta = make({flow.size()});
+            flow.get(theta.mutable_data());
+            return theta;
+        });
 
     m.def(
         "sgd_step",

@@ -101,13 +101,13 @@ public:
         StopPoll stop(wants_stop);
         if (h_ == 0 && flow::unless_interrupted([&] { return first_step(); }) != End::reached) {
             h_ = 0;  // to be found from the beginning
-            return End::stopped;
+            return End::out_of_time;
         }
         while (t_ + h_ <= t) {
             const End end = flow::unless_interrupted([&] { return advance(); });
             if (end == End::reached && (t_ + h_ > t || !stop())) continue;
             shown_ = std::max(shown_, t_);
-            return end == End::reached ? End::stopped : end;
+            return end == End::reached ? End::out_of_time : end;
         }
         const End end = t > t_ ? flow::unless_interrupted([&] { return step_aside(t); }) : End::reached;
         if (end != End::reached) {

@@ -11,6 +11,8 @@ from .. import _core
 from .._base.check import FloatArray
 from ..grids._separable import Separable
 from ..reductions._model import ReducedModel
+from ..runs._ends import End
+from ..runs._rung import State
 from ..runs._stiff import KINDS, ImplicitFlow
 from ._boxes import enclosing, inside, separated
 from ._field import clamped, moments, system_of
@@ -108,9 +110,9 @@ class Carried:
         """The atoms, shape (N, k)."""
         return self.flow.theta().reshape(len(self.weights), -1)
 
-    def run(self, t: float, seconds: float) -> str:
-        """Go to time t. How it ended, as the core says it."""
-        while (end := self.flow.run(t - self._now.since, seconds)) == "unresolved":
+    def advance(self, t: float, seconds: float) -> End:
+        """Go to time t."""
+        while (end := self.flow.advance(t - self._now.since, seconds)) is End.unresolved:
             self._adapt()
         return end
 
@@ -126,10 +128,9 @@ class Carried:
             return separable.predictions(found)
         return moments(self._reduced, z, weights, self._threads)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """All that `restore` needs."""
-        now, (numbers, vectors) = self._now, self.flow.save()
-        state = {"numbers": numbers, "vectors": vectors}
+        now, state = self._now, self.flow.state()
         state["before"] = np.array([now.slack, now.since, *now.before])
         if now.mesh is not None:
             state["panels"] = np.array([now.mesh.level, now.mesh.index], dtype=np.int64)
@@ -153,7 +154,7 @@ class Carried:
         counts = (int(steps), int(rejected), int(evaluations), drift)
         now = _Now(weights, mesh, slack, box, separable, since, counts)
         self._now = self._begin(now, np.zeros((len(weights), len(self._walls))), 0.0)
-        self.flow.restore(state["numbers"].tolist(), state["vectors"])
+        self.flow.restore(dict(state))
 
     def _begin(self, now: _Now, points: FloatArray, first_step: float) -> _Now:
         """With a flow of these atoms."""

@@ -70,7 +70,7 @@ def _list(_: argparse.Namespace) -> None:
 
 def _is_method(thing: Any) -> bool:
     """Whether `mf.solve` takes instances of it."""
-    return inspect.isclass(thing) and hasattr(thing, "start")
+    return inspect.isclass(thing) and hasattr(thing, "begin")
 
 
 def _version(package: str) -> str:

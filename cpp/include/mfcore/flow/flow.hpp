@@ -46,18 +46,6 @@ Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, 
 System neuron_system(const Network& network, Index neurons, Index d, double ridge, const Rates& rates,
                      Gradient gradient, int threads = 0);
 
-/// How far run() came.
-enum class End {
-    reached,
-    stopped,      ///< the stop predicate said so
-    interrupted,  ///< the velocity said so
-    stationary,   ///< root mean square of the gradient below the tolerance
-    diverged,     ///< the next state is not finite
-    unresolved,   ///< System::resolved said no
-    stuck,        ///< adaptive steps fell below rounding
-    wall,         ///< mass has come to the end of a grid
-};
-
 /// All that a checkpoint needs, opaque but for the sizes.
 struct FlowState {
     std::vector<double> numbers;
