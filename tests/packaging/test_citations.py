@@ -119,6 +119,23 @@ def test_every_page_that_is_named_is_in_the_repository():
     assert not missing
 
 
+def test_every_test_that_a_promise_names_exists():
+    tests = [file for file in (ROOT / "tests").rglob("*.*p*") if file.suffix in {".py", ".cpp"}]
+    paths = {file.relative_to(ROOT / "tests").as_posix() for file in tests}
+    defined = {name for file in tests for name in re.findall(r"def (test_\w+)\(", file.read_text("utf-8"))}
+    named = re.findall(
+        r"`([\w/]+\.(?:py|cpp)|test_\w+…?)`", (ROOT / "docs" / "reproducibility.md").read_text("utf-8")
+    )
+    assert len(named) > 30
+    for name in named:
+        if name.endswith((".py", ".cpp")):
+            assert any(f"/{path}".endswith(f"/{name}") for path in paths), name
+        else:
+            assert any(
+                test.startswith(name[:-1]) if name.endswith("…") else test == name for test in defined
+            ), name
+
+
 def test_citations_are_found_across_the_lines_of_a_comment():
     assert cited("// as eq.\n// (4.7) says") == {"eq-4-7"}
     assert cited("Eqs. (4.8), (4.9) and\n    (5.1)") == {"eq-4-8", "eq-4-9", "eq-5-1"}

@@ -7,16 +7,17 @@ import math
 
 import mfcore as mf
 import numpy as np
+import problems
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core
 from mfcore.atoms._atoms import Atoms
 from mfcore.runs._solve import solve
+from problems import STEP
 from scipy import integrate, linalg, special
 
 RELU = mf.activations.relu
-STEEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 
 
 def by_hand(features, gradients, targets, coordinates=("z",), weights=None, **options):
@@ -39,8 +40,7 @@ def line(target, slope=1.0, **options):
 
 
 def isotropic(d, activation=RELU, norm=0.8, **options):
-    law = mf.data.IsotropicGaussians(d=d, delta=0.5)
-    return mf.Model(law, mf.Network(activation), mf.init.Radial(norm), **options)
+    return problems.isotropic(d, activation, norm, **options)
 
 
 def single_index(d, **options):
@@ -58,9 +58,9 @@ def two_radii(activation=RELU, **options):
 
 
 MODELS = {
-    "r at d=40": lambda: isotropic(40, STEEP, ridge=0.05),
-    "r at d=320": lambda: isotropic(320, STEEP),
-    "r at d=inf": lambda: isotropic(math.inf, STEEP),
+    "r at d=40": lambda: isotropic(40, STEP, ridge=0.05),
+    "r at d=320": lambda: isotropic(320, STEP),
+    "r at d=inf": lambda: isotropic(math.inf, STEP),
     "a, s, r": lambda: single_index(math.inf, ridge=0.1, rates={"a": 3.0}),
     "a, s, r at d=5": lambda: single_index(5),
     "a, b, r1, r2": lambda: two_radii(rates={"a": 2.0, "b": 0.1}, ridge=0.2),
@@ -169,7 +169,7 @@ def test_linear_networks_follow_the_exact_solution():
 
 
 def test_the_stated_error_bounds_that_of_the_steps():
-    reduced = isotropic(40, STEEP).reduce()
+    reduced = isotropic(40, STEP).reduce()
     rho = mf.Cloud(*reduced.initial.quadrature(16))
     best = solve(reduced, Atoms(start=rho, rtol=1e-12, atol=1e-13), horizon=2.0, save_at=5)
     for options in (
@@ -276,7 +276,7 @@ def test_an_atom_at_the_wall_leaves_when_it_is_pushed_away():
 
 
 def test_zero_masses_are_moved_by_the_others_and_move_nobody():
-    reduced = isotropic(40, STEEP).reduce()
+    reduced = isotropic(40, STEP).reduce()
     rho = cloud(reduced, 5)
     more = mf.Cloud(np.concatenate([rho.points, rho.points[:1], [[1.7]]]), [*rho.weights, 0.0, 0.0])
     options = {"rtol": 1e-10, "atol": 1e-11}

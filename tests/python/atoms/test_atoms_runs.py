@@ -6,20 +6,20 @@ import math
 
 import mfcore as mf
 import numpy as np
+import problems
 import pytest
 from mfcore._base.rng import seed_of
 from mfcore.atoms._atoms import Atoms
 from mfcore.config import load_config, save_config
 from mfcore.neurons._methods import Particles
 from mfcore.runs._solve import resume, solve
+from problems import STEP
 
 RELU = mf.activations.relu
-STEEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 
 
-def isotropic(d=320, activation=STEEP, norm=0.1, **options):
-    law = mf.data.IsotropicGaussians(d=d, delta=0.5)
-    return mf.Model(law, mf.Network(activation), mf.init.Radial(norm), **options)
+def isotropic(d=320, activation=STEP, norm=0.1, **options):
+    return problems.isotropic(d, activation, norm, **options)
 
 
 def two_radii(**options):

@@ -6,6 +6,7 @@ import math
 
 import mfcore as mf
 import numpy as np
+import problems
 import pytest
 from mfcore.atoms import _panels
 from mfcore.atoms._atoms import Atoms
@@ -13,16 +14,15 @@ from mfcore.atoms._starts import curve, filling, freedom, gauss
 from mfcore.init._blocks import Chi, Point, Scalar, SpherePoint
 from mfcore.reductions._init import ReducedInit
 from mfcore.runs._solve import solve
+from problems import STEP
 from scipy import special
 
 RELU = mf.activations.relu
-STEEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 TIGHT = {"rtol": 1e-11, "atol": 1e-12}
 
 
-def isotropic(d, activation=STEEP, norm=0.8, **options):
-    law = mf.data.IsotropicGaussians(d=d, delta=0.5)
-    return mf.Model(law, mf.Network(activation), mf.init.Radial(norm), **options)
+def isotropic(d, activation=STEP, norm=0.8, **options):
+    return problems.isotropic(d, activation, norm, **options)
 
 
 LAWS = {

@@ -4,9 +4,9 @@ import contextlib
 import os
 
 import mfcore as mf
-import numpy as np
 import pytest
 from mfcore._base.archive import read_archive, write_archive
+from problems import same
 
 METHOD = mf.SGD(neurons=20, step=0.01)
 MODEL = mf.Model(
@@ -14,10 +14,6 @@ MODEL = mf.Model(
     network=mf.Network(mf.activations.tanh, output="trained"),
     init=mf.init.Gaussian(std=0.5),
 )
-
-
-def same(run, other):
-    return all(np.array_equal(getattr(run, name), getattr(other, name)) for name in ("t", "risk", "final"))
 
 
 def failing(error):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import same
 
 METHOD = mf.SGD(neurons=20, step=0.01)
 MODEL = mf.Model(
@@ -12,10 +13,6 @@ MODEL = mf.Model(
     network=mf.Network(mf.activations.tanh, output="trained"),
     init=mf.init.Gaussian(std=0.5),
 )
-
-
-def same(run, other):
-    return all(np.array_equal(getattr(run, name), getattr(other, name)) for name in ("t", "risk", "final"))
 
 
 def kinds_of_rng(number):

@@ -14,6 +14,7 @@ from mfcore import activations, data
 from mfcore.data import _links
 from mfcore.data._parts import HermiteLabel, NetworkLabel
 from mfcore.network import Network
+from problems import product, source
 from scipy.special import eval_hermitenorm, factorial
 
 ORTHOGONAL = np.linalg.qr(np.random.default_rng(1).normal(size=(7, 7)))[0]
@@ -22,15 +23,6 @@ THETA = np.random.default_rng(2).normal(size=(5, 9))
 TEACHER = Network(activations.tanh, output="trained", bias="trained")
 HERMITE = {(0, 0): 0.5, (1, 0): 1.0, (2, 1): -0.7, (0, 3): 0.4}
 FOURIER = {(): 0.25, (0,): 1.0, (0, 1): -2.0, (0, 1, 2): 0.5}
-
-
-def product(z):
-    return z[:, 0] * z[:, 1] - z[:, 0]
-
-
-def source(n, rng):
-    x = rng.uniform(-1, 1, size=(n, 7))
-    return x, x[:, 0] - x[:, 1] ** 2
 
 
 def dataset():

@@ -12,18 +12,10 @@ import pytest
 import tomli_w
 from mfcore import activations, data
 from mfcore.network import Network
+from problems import product, source
 
 COV = np.diag(np.arange(1.0, 8.0)) + 0.3
 TEACHER = Network(activations.tanh, output="trained", bias="trained")
-
-
-def product(z):
-    return z[:, 0] * z[:, 1] - z[:, 0]
-
-
-def source(n, rng):
-    x = rng.uniform(-1, 1, size=(n, 7))
-    return x, x[:, 0] - x[:, 1] ** 2
 
 
 LAWS = {

@@ -11,17 +11,7 @@ from hypothesis import strategies as st
 from mfcore.density._levels import Levels, convergence_index
 from mfcore.density._pde import PDE
 from mfcore.runs._ends import End, Ended
-
-STEEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
-
-
-def isotropic(d=40, activation=STEEP, norm=0.4, **options):
-    return mf.Model(
-        data=mf.data.IsotropicGaussians(d=d, delta=0.5),
-        network=mf.Network(activation),
-        init=mf.init.Radial(norm),
-        **options,
-    )
+from problems import isotropic
 
 
 def three(power, error=1e-3):

@@ -9,9 +9,8 @@ import pytest
 from mfcore import _core
 from mfcore.density._pde import PDE
 from mfcore.measures._energy import free_energy
+from problems import STEP
 from scipy import linalg
-
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 
 
 def linear_model(ridge=0.5, temperature=0.2):

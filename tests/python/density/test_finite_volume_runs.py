@@ -7,18 +7,8 @@ import numpy as np
 import pytest
 from mfcore.density._pde import PDE
 from mfcore.grids._grid import Grid, centered_edges, transfer
+from problems import isotropic
 from scipy import integrate
-
-STEEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
-
-
-def isotropic(d, activation=STEEP, std=0.4, **options):
-    return mf.Model(
-        data=mf.data.IsotropicGaussians(d=d, delta=0.5),
-        network=mf.Network(activation),
-        init=mf.init.Radial(std),
-        **options,
-    )
 
 
 def atoms(reduced, times, nodes):

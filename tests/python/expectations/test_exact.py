@@ -11,9 +11,9 @@ from mfcore.data._parts import GaussianPart, HermiteLabel, NetworkLabel
 from mfcore.expectations._exact import GaussianExact, supports
 from mfcore.network import Network
 from numpy.polynomial.hermite_e import hermegauss
+from problems import STEP
 from scipy import special
 
-STEP = activations.piecewise_linear([0.5, 1.5], [-2.5, 7.5])
 EACH = {
     "relu": activations.relu,
     "step": STEP,

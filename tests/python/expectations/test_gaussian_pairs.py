@@ -10,6 +10,7 @@ from mfcore import _core, activations
 from mfcore.network import Network
 from numpy.polynomial import HermiteE, Polynomial
 from numpy.polynomial.legendre import leggauss
+from problems import density
 from scipy import special
 
 HERMITE = [0.1, 0.2, 0.3, -0.4, 0.5]
@@ -25,10 +26,6 @@ def pieces(offset, slope, *kinks):
         lambda t: slope + sum(jump * (t > knot) for knot, jump in kinks),
         [knot for knot, _ in kinks],
     )
-
-
-def density(t):
-    return np.exp(-t * t / 2) / math.sqrt(2 * math.pi)
 
 
 def gelu(t):

@@ -8,16 +8,13 @@ import pytest
 from mfcore import _core, activations
 from numpy.polynomial import HermiteE, Polynomial
 from numpy.polynomial.legendre import leggauss
+from problems import density
 from scipy import special
 
 NODES, WEIGHTS = leggauss(20)
 HERMITE = [0.1, 0.2, 0.3, -0.4, 0.5]
 HERMITE_E = HermiteE([c / math.sqrt(math.factorial(k)) for k, c in enumerate(HERMITE)])
 POLYNOMIAL = Polynomial([0.3, -1, 0.5, 0.2])
-
-
-def density(t):
-    return np.exp(-t * t / 2) / math.sqrt(2 * math.pi)
 
 
 # name: (activation, σ, σ', kinks)

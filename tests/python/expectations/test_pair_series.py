@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from mfcore import _core, activations
 from mfcore.network import Network
 from numpy.polynomial.legendre import leggauss
+from problems import STEP
 from scipy import special
 
-STEP = activations.piecewise_linear([0.5, 1.5], [-2.5, 7.5])
 BENT = activations.piecewise_linear([-0.4, 0.0, 1.0], [0.1, 0.0, 0.3], left_slope=0.2, right_slope=-1.0)
 SMOOTH = {"erf": activations.erf, "gelu": activations.gelu, "tanh": activations.tanh}
 EACH = {"step": STEP, "bent": BENT, **SMOOTH}

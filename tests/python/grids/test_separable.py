@@ -6,9 +6,9 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore.grids._separable import NotSeparableError, Separable
+from problems import STEP
 
 INF = math.inf
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 RELU, TANH, SOFTPLUS = mf.activations.relu, mf.activations.tanh, mf.activations.softplus
 TWO = mf.data.AnisotropicGaussians(320, 0.5, s0=60)
 SHARES = mf.data.AnisotropicGaussians(INF, 0.5, fraction=0.2)

@@ -5,24 +5,15 @@ import math
 import mfcore as mf
 import numpy as np
 import pytest
+from problems import STEP, isotropic
 
-STEEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 ERF = mf.activations.erf
-
-
-def isotropic(d, activation=STEEP, norm=0.4, **options):
-    return mf.Model(
-        data=mf.data.IsotropicGaussians(d=d, delta=0.5),
-        network=mf.Network(activation),
-        init=mf.init.Radial(norm),
-        **options,
-    )
 
 
 def anisotropic():
     return mf.Model(
         data=mf.data.AnisotropicGaussians(d=320, delta=0.5, s0=60),
-        network=mf.Network(STEEP),
+        network=mf.Network(STEP),
         init=mf.init.Radial(0.4),
     )
 

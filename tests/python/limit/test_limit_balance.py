@@ -7,20 +7,11 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore.init._blocks import Scalar
+from problems import isotropic
 from scipy.integrate import simpson
 
-STEEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 T = 0.5
 TIMES = np.linspace(0, T, 81)  # Simpson's rule in time is good to 1e-6 of the whole change
-
-
-def isotropic(**options):
-    return mf.Model(
-        data=mf.data.IsotropicGaussians(d=40, delta=0.5),
-        network=mf.Network(STEEP),
-        init=mf.init.Radial(0.4),
-        **options,
-    ).reduce()
 
 
 def waves(temperature=0.0):
@@ -43,8 +34,8 @@ def waves(temperature=0.0):
 
 
 MODELS = {
-    "line": isotropic(),
-    "noisy line": isotropic(temperature=0.01, ridge=0.1),
+    "line": isotropic().reduce(),
+    "noisy line": isotropic(temperature=0.01, ridge=0.1).reduce(),
     "plane": waves(),
     "noisy plane": waves(0.2),
 }

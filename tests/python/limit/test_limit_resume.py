@@ -9,15 +9,10 @@ import pytest
 from mfcore.atoms import _carried as carried
 from mfcore.grids._fibres import NotSeparableError
 from mfcore.grids._separable import Separable
+from problems import isotropic
 
-STEEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 NOISE = {"temperature": 1e-3, "ridge": 0.1}
 HEUN = mf.Atoms(200, method="heun", step=0.01)
-
-
-def isotropic(d, **options):
-    law = mf.data.IsotropicGaussians(d=d, delta=0.5)
-    return mf.Model(law, mf.Network(STEEP), mf.init.Radial(0.4), **options)
 
 
 def plane(**options):

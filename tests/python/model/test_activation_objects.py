@@ -10,11 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core
 from mfcore import activations as act
+from problems import BENT, STEP
 
-STEP = act.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
-BENT = act.piecewise_linear(
-    knots=[-1.0, 0.25, 2.0], values=[1.0, -0.5, 3.0], left_slope=-2.0, right_slope=0.75
-)
 SERIES = [act.polynomial([1.0, -2.0, 0.5, 3.0]), act.hermite([0.3, 1.0, -2.0, 0.5, 0.25])]
 SMOOTH = [act.erf, act.tanh, act.sigmoid, act.softplus, act.gelu, *SERIES]
 ALL = [*SMOOTH, act.linear, act.relu, STEP, BENT]

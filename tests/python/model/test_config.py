@@ -14,10 +14,10 @@ from mfcore.config import load_config, save_config
 from mfcore.measures._measure import Cloud, Density
 from mfcore.model import Model
 from mfcore.network import Network
+from problems import STEP
 
 NET = Network(activations.relu)
 FULL = Network(activations.hermite([0.0, 1.0, 0.3]), output="trained", bias="trained", sphere=True)
-STEP = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 
 LAWS = [
     data.IsotropicGaussians(d=5, delta=0.5),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore.movements._jko import JKO
+from problems import moments, waves
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
@@ -45,29 +46,8 @@ def linear(target=0.0, *, mean=0.7, std=0.5, strength=1.0, **options):
     )
 
 
-def waves(seed, k, **options):
-    """Features sin(⟨v_q, z⟩ + c_q) at 5 nodes: potentials with many wells."""
-    rng = np.random.default_rng(seed)
-    v, c = rng.normal(0, 3, (5, k)), rng.uniform(0, 6, 5)
-    return mf.ReducedModel(
-        coordinates=[f"z{j}" for j in range(k)],
-        weights=np.full(5, 0.2),
-        targets=rng.normal(0, 2, 5),
-        features=lambda z: np.sin(z @ v.T + c),
-        gradients=lambda z: np.cos(z @ v.T + c)[:, :, None] * v,
-        **options,
-    )
-
-
 def solve(model, method, **options):
     return mf.solve(model, method, threads=THREADS, **{"save_at": 0, **options})
-
-
-def moments(density):
-    """Mean and standard deviation of a measure of one coordinate."""
-    cloud = density.as_cloud() if isinstance(density, mf.Density) else density
-    mean = cloud.weights @ cloud.points[:, 0]
-    return mean, math.sqrt(cloud.weights @ (cloud.points[:, 0] - mean) ** 2)
 
 
 def one_step(m, s, ridge, heat, tau):

@@ -14,6 +14,7 @@ from mfcore.neurons._independent import Nonlinear
 from mfcore.neurons._methods import GD, Particles
 from mfcore.runs._ends import End, Ended
 from mfcore.runs._solve import solve
+from problems import orthonormal
 from scipy import integrate
 
 
@@ -101,10 +102,6 @@ def characteristics(rung, z0, t):
     y0 = np.concatenate([rung.z, z0]).ravel()
     end = integrate.solve_ivp(v, (0, t), y0, method="DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
     return end.reshape(-1, len(reduced.coordinates))[m:]
-
-
-def orthonormal(d, k, seed=0):
-    return np.linalg.qr(np.random.default_rng(seed).normal(size=(d, k)))[0]
 
 
 BUMP = mf.activations.hermite([0.3, 0.5, 0.8])

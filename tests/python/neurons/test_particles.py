@@ -9,34 +9,9 @@ from mfcore import _core
 from mfcore._base.rng import seed_of
 from mfcore.neurons._methods import GD, Particles
 from mfcore.runs._solve import solve
+from problems import erf_model, final, linear_model
 
 ADAPTIVE = ("dopri5", "lsoda", "bdf", "radau")
-
-
-def linear_model(neurons, d, seed=0, bias="none", **options):
-    rng = np.random.default_rng(seed)
-    law = mf.data.Linear(rng.normal(size=d), cov=np.diag(rng.uniform(0.5, 1.5, size=d)), noise=0.3)
-    network = mf.Network(mf.activations.linear, bias=bias)
-    return mf.Model(law, network, mf.init.Points(rng.normal(size=(neurons, network.row(d)))), **options)
-
-
-def erf_model(neurons=6, d=3, seed=0, output="trained", bias="trained", sphere=False, **options):
-    """A smooth problem with an exact expectation: erf student of an erf teacher."""
-    rng = np.random.default_rng(seed)
-    network = mf.Network(mf.activations.erf, output=output, bias=bias, sphere=sphere)
-    teacher = mf.Network(mf.activations.erf, output="trained")
-    theta = rng.normal(size=(neurons, network.row(d)))
-    if sphere:
-        w = theta[:, network.row(0) :]
-        w /= np.linalg.norm(w, axis=1, keepdims=True)
-    law = mf.data.Teacher(teacher, rng.normal(size=(2, d + 1)))
-    return mf.Model(law, network, mf.init.Points(theta), **options)
-
-
-def final(model, method, horizon, **options):
-    run = solve(model, method, horizon=horizon, save_at=[], risk=False, rng=0, **options)
-    assert run.status == "completed"
-    return run.final
 
 
 def linear_flow(model, t):

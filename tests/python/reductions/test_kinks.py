@@ -13,9 +13,9 @@ import mpmath
 import numpy as np
 import pytest
 from mfcore import _core
+from problems import STEP
 from scipy import special
 
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 DIP = mf.activations.piecewise_linear(knots=[0.0, 0.5, 1.5], values=[-2.5, -4.0, 7.5], right_slope=0.3)
 SIGMAS = {"relu": mf.activations.relu, "step": STEP, "dip": DIP}
 DELTA = 0.5

@@ -6,11 +6,7 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore.reductions._project import projections
-
-
-def orthonormal(d, k, seed=0):
-    return np.linalg.qr(np.random.default_rng(seed).normal(size=(d, k)))[0]
-
+from problems import orthonormal
 
 W = np.random.default_rng(1).normal(size=(3, 7, 10))  # replicas, neurons, inputs
 

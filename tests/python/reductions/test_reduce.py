@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core
+from problems import STEP
 from scipy import optimize, special
 
 INF = math.inf
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 DIP = mf.activations.piecewise_linear(knots=[0.0, 0.5, 1.5], values=[-2.5, -4.0, 7.5])
 deltas = st.floats(0, 0.9)
 

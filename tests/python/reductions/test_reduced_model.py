@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core
+from problems import STEP
 
 INF = math.inf
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 RELU = mf.Network(mf.activations.relu)
 FULL = mf.Network(mf.activations.tanh, output="trained", bias="trained")
 ISOTROPIC = mf.data.IsotropicGaussians(40, 0.5)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core, activations
+from problems import STEP
 from scipy import special
 
 INF = math.inf
-STEP = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 DIP = activations.piecewise_linear(knots=[0.0, 0.5, 1.5], values=[-2.5, -4.0, 7.5], right_slope=0.3)
 SMOOTH = {
     "tanh": activations.tanh,

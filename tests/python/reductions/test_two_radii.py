@@ -7,8 +7,8 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore import _core
+from problems import STEP
 
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 ACTIVATIONS = [STEP, mf.activations.relu, mf.activations.softplus, mf.activations.erf]
 DIMS = [(60, 260), (50, 50), (400, 90)]
 

@@ -8,6 +8,7 @@ import warnings
 import mfcore as mf
 import numpy as np
 import pytest
+from problems import same
 
 METHOD = mf.SGD(neurons=20, step=0.01)
 
@@ -31,10 +32,6 @@ def raising(error, at):
         return theta[0, 0]
 
     return function
-
-
-def same(run, other):
-    return all(np.array_equal(getattr(run, name), getattr(other, name)) for name in ("t", "risk", "final"))
 
 
 def test_ctrl_c_in_an_observer_returns_the_save_points_before(tmp_path):

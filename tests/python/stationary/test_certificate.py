@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore.reductions._project import Coordinates
+from problems import STEP
 
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 ISOTROPIC = mf.Model(mf.data.IsotropicGaussians(40, 0.4), mf.Network(STEP))
 BEST = 0.07288178  # R* of it, by test_optimum
 

@@ -9,9 +9,9 @@ import pytest
 from mfcore.stationary._compact import compact
 from mfcore.stationary._continuum import _places
 from mfcore.stationary._newton import newton
+from problems import STEP
 from scipy import special
 
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 ACTIVATIONS = [lambda u: np.maximum(u, 0), np.tanh, lambda u: np.clip(u, -0.5, 0.5), lambda u: np.sin(2 * u)]
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mfcore.stationary._simplex import simplex_least_squares
+from problems import STEP
 from scipy import optimize, special
 
-STEP = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
 INF = math.inf
 
 
