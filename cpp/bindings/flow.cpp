@@ -139,7 +139,18 @@ void bind_flow(py::module_& m) {
         .def(py::init<>())
         .def(py::init<Index, std::vector<double>, std::vector<double>, double, double, double>(),
              py::kw_only(), py::arg("nodes"), py::arg("tail"), py::arg("weight"), py::arg("rtol"),
-             py::arg("atol"), py::arg("at_wall"));
+             py::arg("atol"), py::arg("at_wall"))
+        .def(
+            "tails",
+            [](const Panels& panels, const In& z, const std::vector<bool>& nonnegative) {
+                const ConstMat rows = matrix(z, "z", static_cast<Index>(nonnegative.size()));
+                const auto count = static_cast<py::ssize_t>(panels.weight.size());
+                auto tails = make({count, rows.cols}), tolerated = make({count, rows.cols});
+                panel_tails(panels, nonnegative, rows, writable(tails), writable(tolerated));
+                return py::make_tuple(tails, tolerated);
+            },
+            py::arg("z"), py::arg("nonnegative"),
+            "Weighted sizes of the last coefficients, and what is tolerated: (panels, columns) each.");
     py::class_<System>(m, "System", "The velocity of neurons, to be integrated.")
         .def_static(
             "nodes",
@@ -209,8 +220,8 @@ void bind_flow(py::module_& m) {
                double first_step) {
                 return dopri5(system, start_of(system, start), {rtol, atol, tolerance, first_step});
             },
-            py::arg("system"), py::arg("start"), py::kw_only(), py::arg("rtol") = 1e-6,
-            py::arg("atol") = 1e-9, py::arg("tolerance") = 0.0, py::arg("first_step") = 0.0)
+            py::arg("system"), py::arg("start"), py::kw_only(), py::arg("rtol"), py::arg("atol"),
+            py::arg("tolerance") = 0.0, py::arg("first_step") = 0.0)
         .def_static("finite_volume", &grid_flow, py::arg("potential"), py::arg("axes"), py::arg("start"),
                     py::arg("scheme"), py::kw_only(), py::arg("t") = 0.0, py::arg("first") = 0.0,
                     py::arg("step") = 0.0, py::arg("accuracy") = 0.0, py::arg("tolerance") = 0.0,

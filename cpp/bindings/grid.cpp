@@ -42,45 +42,6 @@ Reconstruction reconstruction_of(const std::string& name) {
     return name == "upwind" ? Reconstruction::upwind : Reconstruction::muscl;
 }
 
-/// A scheme for a foreign loop, with the fields it needs.
-struct GridStepper {
-    FiniteVolume scheme;
-    FiniteVolume::Field mass, next;
-    std::vector<double> m, next_m;
-
-    GridStepper(const GridPotential& potential, std::vector<GridAxis> axes, const std::string& name)
-        : scheme(potential, std::move(axes), reconstruction_of(name)),
-          mass(scheme),
-          next(scheme),
-          m(potential.rank()),
-          next_m(potential.rank()) {}
-
-    /// Up to `steps` steps of size dt from the masses `cells`, which they replace. Stops before a step that
-    /// is too large or leads to numbers that are not finite, and when `wants_stop` says so. Returns the steps
-    /// done and the largest stable step at the last velocities, NaN if they are not finite.
-    std::pair<Index, double> run(double* cells, double dt, Index steps, const StopPredicate& wants_stop) {
-        scheme.potential().spread(cells, mass.data());
-        scheme.potential().moments(mass.data(), m.data());
-        StopPoll stop(wants_stop);
-        double bound = INFINITY;
-        Index done = 0;
-        while (done < steps) {
-            const FiniteVolume::Report report = scheme.step(mass, m.data(), dt, next, next_m.data());
-            double sum = report.descent;
-            for (const double value : next_m) sum += value;
-            bound = !std::isfinite(sum)  ? NAN
-                    : report.outflow > 0 ? scheme.courant() / report.outflow
-                                         : INFINITY;
-            if (!(dt <= bound)) break;
-            std::swap(mass, next);
-            std::swap(m, next_m);
-            if (++done < steps && stop()) break;
-        }
-        if (done > 0) scheme.potential().gather(mass.data(), cells);
-        return {done, bound};
-    }
-};
-
 }  // namespace
 
 void bind_grid(py::module_& m) {
@@ -132,29 +93,31 @@ void bind_grid(py::module_& m) {
             }),
             "width"_a, "coupling"_a, "watched"_a = std::vector<Index>());
 
-    py::class_<GridStepper>(m, "GridStepper", "Steps of finite volumes on masses of the caller's.")
-        .def(py::init<const GridPotential&, std::vector<GridAxis>, const std::string&>(), "potential"_a,
-             "axes"_a, "scheme"_a)
+    py::class_<FiniteVolumeSteps>(m, "GridStepper", "Steps of finite volumes on masses of the caller's.")
+        .def(py::init(
+                 [](const GridPotential& potential, std::vector<GridAxis> axes, const std::string& scheme) {
+                     return FiniteVolumeSteps({potential, std::move(axes), reconstruction_of(scheme)});
+                 }),
+             "potential"_a, "axes"_a, "scheme"_a)
         .def(
             "run",
-            [](GridStepper& self, py::array_t<double> mass, double dt, Index steps) {
+            [](FiniteVolumeSteps& self, py::array_t<double> mass, double dt, Index steps) {
                 require((mass.flags() & py::array::c_style) != 0, "mass", "must be C-contiguous", false);
-                require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
-                        mass.size());
+                require(mass.size() == self.cells(), "mass", "has the wrong size", mass.size());
                 double* cells = mass.mutable_data();
                 Released nogil;
-                return self.run(cells, dt, steps, [&] { return nogil.wants_stop(); });
+                const auto done = self.run(cells, dt, steps, [&] { return nogil.wants_stop(); });
+                return std::make_pair(done.steps, done.bound);
             },
             py::arg("mass").noconvert(), "dt"_a, "steps"_a,
             "Steps in place while dt is at most the bound: (steps done, bound); NaN: not finite.")
         .def(
             "bound",
-            [](GridStepper& self, const In& mass) {
-                require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
-                        mass.size());
-                std::vector<double> cells(mass.data(), mass.data() + mass.size());
+            [](FiniteVolumeSteps& self, const In& mass) {
+                require(mass.size() == self.cells(), "mass", "has the wrong size", mass.size());
+                const double* cells = mass.data();
                 Released nogil;
-                return self.run(cells.data(), 0.0, 1, {}).second;
+                return self.bound(cells);
             },
             "mass"_a, "The largest stable step.");
 }

@@ -291,6 +291,7 @@ class Panels:
     def __init__(
         self, *, nodes: int, tail: list[float], weight: list[float], rtol: float, atol: float, at_wall: float
     ) -> None: ...
+    def tails(self, z: _Array, nonnegative: Sequence[bool]) -> tuple[_Array, _Array]: ...
 
 class System:
     @staticmethod
@@ -396,8 +397,8 @@ class Flow:
         system: System,
         start: _Array,
         *,
-        rtol: float = ...,
-        atol: float = ...,
+        rtol: float,
+        atol: float,
         tolerance: float = ...,
         first_step: float = ...,
     ) -> Flow: ...
@@ -452,7 +453,7 @@ class FokkerPlanck(Flow):
         *,
         temperature: float,
         t: float = ...,
-        rtol: float = ...,
+        rtol: float,
         first: float = ...,
         step: float = ...,
         order: int = ...,

@@ -138,12 +138,6 @@ def start_mesh(
         mesh = mesh.halved(rough)
 
 
-def tails(z: FloatArray) -> FloatArray:
-    """The size of the last two coefficients of every panel and coordinate, shape (panels, k)."""
-    panels = z.reshape(-1, NODES, z.shape[1])
-    return np.asarray(np.abs(np.einsum("mi,pic->pmc", TAIL, panels)).sum(axis=1))
-
-
 def doubled(mesh: Mesh, z: FloatArray) -> tuple[Mesh, FloatArray]:
     """Every panel halved, and the atoms of the halves by interpolation."""
     every = np.ones(len(mesh), dtype=bool)

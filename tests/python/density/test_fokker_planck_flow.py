@@ -57,7 +57,9 @@ class Problem:
             _core.DiffusionAxis(e, rate=rate, volume=volume)
             for e, rate, volume in zip(self.edges, self.rates, self.volumes, strict=True)
         ]
-        return _core.FokkerPlanck(self.potential(), axes, mass, temperature=self.temperature, **kwargs)
+        return _core.FokkerPlanck(
+            self.potential(), axes, mass, temperature=self.temperature, **{"rtol": 1e-4, **kwargs}
+        )
 
     def psi(self, mass):
         table = self.table()
@@ -385,7 +387,7 @@ def test_mass_at_watched_cells_ends_a_run():
     problem = line(100, ridge=0.0)
     axis = _core.DiffusionAxis(problem.edges[0], watched=[0, 99])
     start = problem.start([0.0], [0.3])
-    flow = _core.FokkerPlanck(problem.potential(), [axis], start, temperature=1.0, wall=1e-6)
+    flow = _core.FokkerPlanck(problem.potential(), [axis], start, temperature=1.0, rtol=1e-4, wall=1e-6)
     assert flow.advance(100.0) is _core.End.wall
     mass = flow.theta()
     assert 1e-6 < mass[0] + mass[99] < 1e-4

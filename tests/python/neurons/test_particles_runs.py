@@ -93,7 +93,7 @@ def test_a_solution_that_blows_up_leaves_its_last_finite_state():
     """z' = z^2 from z = 1 ends at t = 1."""
     network = mf.Network(mf.activations.linear)._core
     square = _core.System.calling(network, 1, 1, 0.0, (1.0, 1.0, 1.0), lambda z: -(z**2))
-    flow = _core.Flow.dopri5(square, np.ones((1, 1)))
+    flow = _core.Flow.dopri5(square, np.ones((1, 1)), rtol=1e-6, atol=1e-9)
     assert flow.advance(0.9) is _core.End.reached
     assert flow.theta()[0] == pytest.approx(10.0, rel=1e-4)
     with np.errstate(all="ignore"):
@@ -107,7 +107,7 @@ def test_a_velocity_that_is_not_finite_at_the_start_is_divergence():
     network = mf.Network(mf.activations.linear)._core
     broken = _core.System.calling(network, 1, 1, 0.0, (1.0, 1.0, 1.0), lambda z: z * np.nan)
     for flow in (
-        _core.Flow.dopri5(broken, np.ones((1, 1))),
+        _core.Flow.dopri5(broken, np.ones((1, 1)), rtol=1e-6, atol=1e-9),
         _core.Flow.fixed(broken, np.ones((1, 1)), "rk4", 0.1),
     ):
         assert flow.advance(1.0) is _core.End.diverged
@@ -121,7 +121,7 @@ def test_an_exception_of_the_gradient_passes_through():
     network = mf.Network(mf.activations.linear)._core
     system = _core.System.calling(network, 1, 1, 0.0, (1.0, 1.0, 1.0), gradient)
     with pytest.raises(RuntimeError, match="no gradient today"):
-        _core.Flow.dopri5(system, np.ones((1, 1))).advance(1.0)
+        _core.Flow.dopri5(system, np.ones((1, 1)), rtol=1e-6, atol=1e-9).advance(1.0)
 
 
 @pytest.mark.parametrize("kind", ["dopri5", "rk4", "lsoda", "nodes", "long evaluation"])

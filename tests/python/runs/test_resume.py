@@ -167,7 +167,7 @@ def test_another_build_is_refused_unless_it_is_allowed(tmp_path, monkeypatch):
 def test_a_run_says_which_builds_it_comes_from(tmp_path, monkeypatch):
     with monkeypatch.context() as context:
         for module in ("_checkpoint", "_run"):
-            context.setattr(f"mfcore.{module}.build", lambda: "an old one")
+            context.setattr(f"mfcore.runs.{module}.build", lambda: "an old one")
         stopped(tmp_path / "run")
     mf.resume(tmp_path / "run", allow_other_build=True, max_seconds=0)
     run = mf.resume(tmp_path / "run")

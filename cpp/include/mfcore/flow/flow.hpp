@@ -102,9 +102,9 @@ struct FixedParams {
 std::unique_ptr<Flow> fixed_steps(System system, const double* start, const FixedParams& params);
 
 struct AdaptiveParams {
-    double rtol = 1e-6, atol = 1e-9;  ///< error per step, root mean square over the entries that move
-    double tolerance = 0;             ///< as above
-    double first_step = 0;            ///< 0: chosen
+    double rtol = 0, atol = 0;  ///< > 0: error per step, root mean square over the entries that move
+    double tolerance = 0;       ///< as above
+    double first_step = 0;      ///< 0: chosen
 };
 
 /// Dormand and Prince's pair of orders 5(4) with a PI controller. States between steps come from its
