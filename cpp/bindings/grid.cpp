@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfcore/grid/factors.hpp"
 #include "mfcore/grid/potential.hpp"
 
 namespace mfcore::bindings {
@@ -37,6 +38,17 @@ std::vector<double> spread(const GridPotential& potential, const In& mass) {
     return array;
 }
 
+py::array_t<double> matrix_of(const OwnMatrix& matrix) {
+    auto array = make({matrix.rows, matrix.cols});
+    std::copy(matrix.values.begin(), matrix.values.end(), array.mutable_data());
+    return array;
+}
+
+py::tuple arrays_of(const TableFactors& factors) {
+    return py::make_tuple(matrix_of(factors.first), matrix_of(factors.second), matrix_of(factors.core),
+                          matrix_of(factors.nodes));
+}
+
 Reconstruction reconstruction_of(const std::string& name) {
     require(name == "upwind" || name == "muscl", "scheme", "must be upwind or muscl", name);
     return name == "upwind" ? Reconstruction::upwind : Reconstruction::muscl;
@@ -46,6 +58,56 @@ Reconstruction reconstruction_of(const std::string& name) {
 
 void bind_grid(py::module_& m) {
     using namespace py::literals;
+    m.def(
+        "factors_of_table",
+        [](const In& table, Index last, double tolerance) {
+            const ConstMat given = matrix(table, "table");
+            TableFactors factors;
+            {
+                Released nogil;
+                factors = factors_of_table(given, last, tolerance);
+            }
+            return arrays_of(factors);
+        },
+        "table"_a, "last"_a, "tolerance"_a, "(first, second, core, nodes)");
+    m.def(
+        "fewer_factors",
+        [](const In& first, const In& second, const In& core, const In& nodes, double tolerance) {
+            const ConstMat one = matrix(first, "first"), other = matrix(second, "second"),
+                           mixed = matrix(core, "core"), rows = matrix(nodes, "nodes");
+            TableFactors factors;
+            {
+                Released nogil;
+                factors = fewer_factors(one, other, mixed, rows, tolerance);
+            }
+            return arrays_of(factors);
+        },
+        "first"_a, "second"_a, "core"_a, "nodes"_a, "tolerance"_a, "(first, second, core, nodes)");
+    m.def(
+        "column_span",
+        [](const In& table, double tolerance) {
+            const ConstMat given = matrix(table, "table");
+            ColumnSpan span;
+            {
+                Released nogil;
+                span = column_span(given, tolerance);
+            }
+            return py::make_tuple(matrix_of(span.left), matrix_of(span.right));
+        },
+        "table"_a, "tolerance"_a, "Orthonormal columns, and the coefficients of the table in them.");
+    m.def(
+        "factors_of_line",
+        [](const In& table, double tolerance) {
+            const ConstMat given = matrix(table, "table");
+            LineFactors factors;
+            {
+                Released nogil;
+                factors = factors_of_line(given, tolerance);
+            }
+            return py::make_tuple(matrix_of(factors.basis), matrix_of(factors.turn),
+                                  matrix_of(factors.nodes));
+        },
+        "table"_a, "tolerance"_a, "(basis, turn, nodes)");
     py::class_<GridPotential>(m, "GridPotential",
                               "The potential of masses on a grid, in compressed features.")
         .def(py::init(&make_potential), "first"_a, py::kw_only(), "second"_a = py::none(),

@@ -32,7 +32,7 @@ neurons = 20
 step = 0.01
 """
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "run.toml"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "run.toml"
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_files_are_overwritten_by_force_only_and_that_is_known_before_the_run(fo
 
 
 def test_what_cannot_be_written_is_refused_before_the_run(folder, capsys, monkeypatch):
-    monkeypatch.setattr(mf.SGD, "start", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr(mf.SGD, "begin", lambda *_: pytest.fail("it started"))
     os.mkfifo("pipe")
     for arguments, message in (
         (
