@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from json import dumps
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mfcore import _core
-from mfcore._base import check
+from mfcore._base import check, files
 
 MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow", "cases_density")
 PAUSE = 0.05  # seconds in which the idle threads of the contender before stop spinning
@@ -153,5 +152,5 @@ def main(*, quick: bool = False, json: str | None = None, cases: list[str] | Non
                 rows += measured
     if json:
         report = {"build": _core.build_info(), "quick": quick, "rows": [asdict(r) for r in rows]}
-        Path(json).write_text(dumps(report, indent=1) + "\n")
+        files.replace(json, lambda file: file.write((dumps(report, indent=1) + "\n").encode()), "json")
     return 0 if all(r.ok for r in rows) else 1

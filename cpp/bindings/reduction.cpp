@@ -4,9 +4,10 @@
 #include <memory>
 
 #include "arrays.hpp"
-#include "mfcore/reduction/chi_panels.hpp"
-#include "mfcore/grid/compress.hpp"
 #include "mfcore/base/quadrature.hpp"
+#include "mfcore/grid/compress.hpp"
+#include "mfcore/reduction/chi_panels.hpp"
+#include "mfcore/reduction/normal_panels.hpp"
 #include "mfcore/reduction/smoothing.hpp"
 #include "mfcore/reduction/sphere.hpp"
 
@@ -96,13 +97,22 @@ void bind_reduction(py::module_& m) {
         .def_property_readonly(
             "rule", [](const ChiPanels& panels) { return pair(panels.rule()); }, "Nodes and weights.");
 
+    py::class_<NormalPanels, std::shared_ptr<NormalPanels>>(m, "NormalPanels")
+        .def(py::init<Index>(), "panels"_a)
+        .def_property_readonly("panels", &NormalPanels::panels)
+        .def_property_readonly(
+            "rule", [](const NormalPanels& panels) { return pair(panels.rule()); }, "Nodes and weights.");
+
     py::class_<ReducedFeatures, std::shared_ptr<ReducedFeatures>>(m, "ReducedFeatures")
         .def(py::init([](const Activation& activation, bool has_a, bool has_b, std::vector<double> dims,
-                         const In& nodes, std::shared_ptr<const ChiPanels> panels) {
+                         const In& nodes, std::shared_ptr<const ChiPanels> panels,
+                         std::shared_ptr<const NormalPanels> along) {
                  return std::make_shared<ReducedFeatures>(activation, has_a, has_b, std::move(dims),
-                                                          matrix(nodes, "nodes"), std::move(panels));
+                                                          matrix(nodes, "nodes"), std::move(panels),
+                                                          std::move(along));
              }),
-             "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a, "panels"_a = nullptr)
+             "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a, "panels"_a = nullptr,
+             "along"_a = nullptr)
         .def_property_readonly("coordinates", &ReducedFeatures::coordinates)
         .def_property_readonly("size", &ReducedFeatures::size)
         .def_property_readonly("nanoseconds", &ReducedFeatures::nanoseconds)

@@ -10,7 +10,7 @@ from typing import Any
 import mfcore as mf
 import numpy as np
 
-PROMISED = (ValueError, TypeError)
+PROMISED = (ValueError, TimeoutError, TypeError)
 # Beside them: states that leave the numbers (steppers), files and extras that are not there.
 ALSO = ("FloatingPointError", "FileNotFoundError", "IsADirectoryError", "ImportError")
 # Not finite by definition, and documented.

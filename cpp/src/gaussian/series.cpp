@@ -21,13 +21,14 @@ Coefficients::Coefficients(const Side& side, Index terms, const double* weights,
     const bool kinked = side.sigma->is_piecewise();
     const Index work = side.n * terms * (kinked ? 1 : 20);
     for_blocks(side.padded, kWidth, threads_for(work, threads), [&](Index, Index begin, Index end) {
+        double *s = slopes_.data() + place(begin), *c = means_.data() + place(begin);
+        if (end > side.n) std::fill_n(s, kWidth * (terms + 1), 0.0);  // also for lanes without a neuron
         for (Index j = begin; j < end; j += kinked ? kPack : 1) {
             if (kinked)
                 piecewise_block(side, j);
             else if (j < side.n)
                 smooth_neuron(side, j);
         }
-        double *s = slopes_.data() + place(begin), *c = means_.data() + place(begin);
         for (Index v = 0; v < kWidth; v += kPack) {
             Pack weight{};
             for (Index l = 0; l < kPack; ++l)
@@ -36,6 +37,7 @@ Coefficients::Coefficients(const Side& side, Index terms, const double* weights,
             simd::store(c + v, weight * simd::load(&T_[to_size(begin + v)]));
             for (Index k = 1; k < terms; ++k)
                 simd::store(c + k * kWidth + v, R * simd::load(s + (k - 1) * kWidth + v) * inverse_root(k));
+            simd::store(c + terms * kWidth + v, Pack{});
         }
     });
 }

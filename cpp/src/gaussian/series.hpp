@@ -35,7 +35,8 @@ private:
     void smooth_neuron(const Side& side, Index j);
 
     Index terms_;
-    AlignedVector slopes_, means_, T_;
+    UnfilledVector slopes_, means_;
+    AlignedVector T_;
     std::vector<double> roots_, inverse_roots_;
 };
 

@@ -34,6 +34,7 @@ struct ReducedFeatures::Point {
 struct ReducedFeatures::Chunk {
     std::array<double, kChunk> m, R, S, S_m;
     std::array<std::array<double, kChunk>, 2> S_r;  // derivatives with respect to r_i s_{q,i}
+    std::array<double, kChunk> S_s;  // with respect to the one direction, if projected along it
 
     void copy(const TwoRadii::Averages& all, Index first, Index count) {
         std::copy_n(all.S.data() + first, count, S.data());
@@ -43,13 +44,15 @@ struct ReducedFeatures::Chunk {
 };
 
 ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims,
-                                 ConstMat nodes, std::shared_ptr<const ChiPanels> panels)
+                                 ConstMat nodes, std::shared_ptr<const ChiPanels> panels,
+                                 std::shared_ptr<const NormalPanels> along)
     : sigma_(sigma),
       has_a_(has_a),
       has_b_(has_b),
       nodes_(nodes.rows),
       dims_(std::move(dims)),
-      panels_(std::move(panels)) {
+      panels_(std::move(panels)),
+      along_(std::move(along)) {
     require(dims_.size() <= 2, "dims", "must have at most 2 entries", dims_.size());
     directions_ = nodes.cols - radii();
     require(directions_ >= 0, "nodes", "must have a column for each radius", nodes.cols);
@@ -62,6 +65,10 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
     require(!panels_ || (dims_.size() == 1 && std::isfinite(dims_[0]) && sigma.is_piecewise() &&
                          nodes_ % panels_->size() == 0),
             "panels", "must come with knots, one finite dimension and whole groups of nodes", nodes_);
+    require(!along_ || (!panels_ && dims_.size() <= 1 && directions_ == 1 && sigma.is_piecewise() &&
+                        nodes_ % along_->size() == 0),
+            "along", "must come with knots, one direction, at most one radius and whole groups of nodes",
+            nodes_);
     if (dims_.empty()) return;
     const bool infinite = std::isinf(dims_[0]);
     smoothers_.emplace_back(sigma, dims_[0]);
@@ -106,13 +113,18 @@ void ReducedFeatures::average(const Point& p, Index first, Index count, Chunk& o
     }
     double* S_m = slopes ? out.S_m.data() : nullptr;
     double* S_R = slopes ? out.S_r[0].data() : nullptr;
-    if (dims_.empty()) return mfcore::evaluate(sigma_, count, out.m.data(), out.S.data(), S_m);
+    if (dims_.empty()) {
+        mfcore::evaluate(sigma_, count, out.m.data(), out.S.data(), S_m);
+        if (along_) project_along(p, first, count, out, slopes);
+        return;
+    }
 
     const double* s1 = columns_.data() + directions_ * nodes_ + first;
     if (dims_.size() == 1) {
         for (Index i = 0; i < count; ++i) out.R[i] = p.r[0] * s1[i];
         smoothers_[0].evaluate(count, out.m.data(), out.R.data(), out.S.data(), S_m, S_R);
         if (panels_) project(p, first, count, out);
+        if (along_) project_along(p, first, count, out, slopes);
         return;
     }
     const double* s2 = s1 + nodes_;
@@ -170,6 +182,61 @@ void ReducedFeatures::project(const Point& p, Index first, Index count, Chunk& o
                 out.S[i] += jump * (change[0][q] - pointwise[0][q]);
                 out.S_m[i] += jump * (change[1][q] - pointwise[1][q]);
                 out.S_r[0][i] += jump * (change[2][q] - pointwise[2][q]) / x[q];
+            }
+        }
+    }
+}
+
+// The same in panels of the one direction z: of jump E(b + s z + R u - t)_+, and its derivatives with respect
+// to b, s and R.
+void ReducedFeatures::project_along(const Point& p, Index first, Index count, Chunk& out, bool slopes) const {
+    using Panels = NormalPanels;
+    const double* z = columns_.data() + first;
+    const double d = dims_.empty() ? 1 : dims_[0];
+    const double reach = std::isinf(d) ? 9.2 : std::min(1.0, 9.2 / std::sqrt(d));
+    const double deviation = std::isinf(d) ? 1 : 1 / std::sqrt(d);
+    for (Index i = 0; slopes && i < count; ++i) out.S_s[i] = z[i] * out.S_m[i];
+    Panels::Projections change;
+    for (Index at = 0; at < count; at += Panels::kOrder) {
+        const Index within = (first + at) % along_->size(), panel = within / Panels::kOrder;
+        const double* nodes = along_->rule().nodes.data() + within;
+        const double stretch = z[at] / nodes[0], slope = p.s[0] * stretch;
+        const double R = dims_.empty() ? 0 : p.r[0] * z[nodes_ + at];
+        for (std::size_t k = 0; k < sigma_.knots.size(); ++k) {
+            const double gap = sigma_.knots[k] - p.b, width = R / std::abs(slope);
+            const Panels::Bend bend{gap / slope, reach * width, deviation * width, d < kSmall};
+            if (slope == 0 || along_->resolves(panel, bend)) continue;
+            const auto term = [&](const auto& x, auto& values) {
+                std::array<double, Panels::kPoints> tau;
+                const std::size_t n = values[0].size();
+                for (std::size_t i = 0; i < n; ++i) {
+                    const double over = gap - slope * x[i];
+                    values[0][i] = -over;
+                    values[1][i] = over < 0 ? 1 : 0;
+                    values[3][i] = 0;
+                    tau[i] = over / R;
+                }
+                if (R > 0)
+                    smoothers_[0].tails().evaluate(static_cast<Index>(n), tau.data(), values[1].data(),
+                                                   values[3].data());
+                for (std::size_t i = 0; i < n; ++i) {
+                    values[0][i] = values[0][i] * values[1][i] + R * values[3][i];
+                    values[2][i] = stretch * x[i] * values[1][i];
+                }
+            };
+            along_->project(panel, bend, slope > 0, slopes ? Panels::kFunctions : 1, term, change);
+            Panels::Projections pointwise;
+            Panel::Coefficients x;
+            std::copy_n(nodes, x.size(), x.data());
+            term(x, pointwise);
+            for (std::size_t q = 0; q < x.size(); ++q) {
+                const std::size_t i = static_cast<std::size_t>(at) + q;
+                const double jump = sigma_.jumps[k];
+                out.S[i] += jump * (change[0][q] - pointwise[0][q]);
+                if (!slopes) continue;
+                out.S_m[i] += jump * (change[1][q] - pointwise[1][q]);
+                out.S_s[i] += jump * (change[2][q] - pointwise[2][q]);
+                out.S_r[0][i] += jump * (change[3][q] - pointwise[3][q]);
             }
         }
     }
@@ -273,7 +340,7 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
             const bool odd = is_odd(sigma_) && directions_ == 0 && p.b == 0;
             const bool at_once = shared_ && (p.r[0] > 0 || p.r[1] > 0);
             if (at_once) shared_->average(p.b, p.r, smoothers_, all, gradients != nullptr);
-            const Index step = panels_ ? kChunk / ChiPanels::kOrder * ChiPanels::kOrder : kChunk;
+            const Index step = panels_ || along_ ? kChunk / Panel::kOrder * Panel::kOrder : kChunk;
             for (Index first = 0; first < nodes_; first += step) {
                 const Index count = std::min(step, nodes_ - first);
                 if (at_once)
@@ -290,7 +357,9 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
                     const double* node = columns_.data() + first + i;
                     if (has_a_) *g++ = chunk.S[i];
                     if (has_b_) *g++ = p.a * chunk.S_m[i];
-                    for (Index j = 0; j < directions_; ++j) *g++ = p.a * chunk.S_m[i] * node[j * nodes_];
+                    if (along_) *g++ = p.a * chunk.S_s[i];
+                    for (Index j = 0; j < directions_ && !along_; ++j)
+                        *g++ = p.a * chunk.S_m[i] * node[j * nodes_];
                     for (Index j = 0; j < radii(); ++j)
                         *g++ = p.a * chunk.S_r[static_cast<std::size_t>(j)][i] *
                                node[(directions_ + j) * nodes_];

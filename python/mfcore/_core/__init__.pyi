@@ -165,6 +165,13 @@ class ChiPanels:
     @property
     def rule(self) -> tuple[_Array, _Array]: ...
 
+class NormalPanels:
+    def __init__(self, panels: int) -> None: ...
+    @property
+    def panels(self) -> int: ...
+    @property
+    def rule(self) -> tuple[_Array, _Array]: ...
+
 class ReducedFeatures:
     def __init__(
         self,
@@ -175,6 +182,7 @@ class ReducedFeatures:
         dims: list[float],
         nodes: _Array,
         panels: ChiPanels | None = ...,
+        along: NormalPanels | None = ...,
     ) -> None: ...
     @property
     def coordinates(self) -> int: ...

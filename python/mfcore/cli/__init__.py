@@ -1,6 +1,7 @@
 """The command line, ``mfcore`` or ``python -m mfcore``: `main` is all of it.
 
-Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted. Errors take one line; ``--debug`` shows tracebacks.
+Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 143 terminated. Errors take one line; ``--debug``
+shows tracebacks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NoReturn
 
 from .. import _core
 from . import _bench, _info, _reproduce, _run, _show
+from ._termination import Termination
 
 _COMMANDS = (_run, _show, _reproduce, _info, _bench)  # each adds its own to the parser
 
@@ -28,7 +30,7 @@ _EXAMPLES = """examples:
   mfcore list                          what models are made of
   mfcore bench --quick                 speed against other implementations, small sizes
 
-exit codes: 0 done, 1 failed, 2 misused, 130 interrupted
+exit codes: 0 done, 1 failed, 2 misused, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM, likewise)
 """
 
 
@@ -50,12 +52,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # formulas on a terminal that has no σ
+    arguments.termination = Termination()
     try:
-        code = arguments.command(arguments)
-        if sys.stdout is not None:  # it is, where the caller has closed it
-            sys.stdout.flush()
+        with arguments.termination:
+            code = arguments.command(arguments)
+            if sys.stdout is not None:  # it is, where the caller has closed it
+                sys.stdout.flush()
     except KeyboardInterrupt:
-        return 130
+        return int(arguments.termination.code)
     except BrokenPipeError:  # the reader, such as head, has seen enough; nothing may be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

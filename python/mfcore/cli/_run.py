@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 import sys
 import tomllib
@@ -42,7 +43,8 @@ examples:
 
 A run is resumed only if the file, as changed by --set, still describes it; what may differ is threads,
 max_seconds and the names of files. In Python mf.resume(FILE, horizon=…) goes on to a later end.
-Ctrl-C ends a run early: what there is is saved, and the exit code is 130.
+Ctrl-C ends a run early: what there is is saved, the checkpoint stays, and the exit code is 130. So does
+SIGTERM, which batch systems send; then the exit code is 143.
 """
 
 # What a file can hold of the arguments of mf.solve: no functions; and a terminal gets a progress bar anyway.
@@ -79,6 +81,8 @@ def _run(arguments: argparse.Namespace) -> int:
     unused(out, "--out", arguments.force)
     place = _place(options, arguments)
     result = _solve(options, place, arguments)
+    if result.status == "interrupted":
+        result = dataclasses.replace(result, message=arguments.termination.told(result.message))
     saved, failure = files.rescue(result.save, out)
     if saved and place is not None:
         place.release()
@@ -89,7 +93,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if failure:
         print(f"mfcore: error: {failure}", file=sys.stderr)
         return 1
-    return {"diverged": 1, "interrupted": 130}.get(result.status, 0)
+    codes: dict[str, int] = {"diverged": 1, "interrupted": arguments.termination.code}
+    return codes.get(result.status, 0)
 
 
 def _place(options: dict[str, Any], arguments: argparse.Namespace) -> Place | None:

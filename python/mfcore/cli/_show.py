@@ -46,7 +46,8 @@ def _show(arguments: argparse.Namespace) -> None:
     if arguments.plot:
         from .. import plots
 
-        plots.risk(result, log=arguments.log).savefig(arguments.plot)
+        axes, kind = plots.risk(result, log=arguments.log), Path(arguments.plot).suffix[1:]
+        files.replace(arguments.plot, lambda file: axes.savefig(file, format=kind), "--plot")
         print(f"drawn in {arguments.plot}")
 
 

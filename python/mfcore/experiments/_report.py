@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,14 +123,15 @@ class Report:
         written = [stem.with_suffix(suffix) for suffix in SUFFIXES]
         png, svg, npz, page = written
         save_runs(npz, self.runs, self.arrays)  # first, as numbers take longest to get again
-        with files.named(page):
-            page.write_text(self.markdown(made), encoding="utf-8")
+        files.replace(page, lambda file: file.write(self.markdown(made).encode()))
         for picture in (png, svg):
-            with files.named(picture):
-                self.figure.savefig(picture)
+            draw = partial(self.figure.savefig, format=picture.suffix[1:])
+            files.replace(picture, draw)
         if self.animation is not None:
-            with files.named(stem):
-                written.append(self.animation(stem))
+            with tempfile.TemporaryDirectory() as beside:  # what draws it wants a path
+                drawn = self.animation(Path(beside, self.name))
+                written.append(stem.with_suffix(drawn.suffix))
+                files.replace(written[-1], lambda file: file.write(drawn.read_bytes()))
         return written
 
 

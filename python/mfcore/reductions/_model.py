@@ -155,6 +155,22 @@ class ReducedModel:
         f = weights @ self.features(points)
         return float(self.weights @ (self.targets - f) ** 2) + self.noise
 
+    def risk_node_error(self, size: float) -> float:
+        """What `node_error` can do to R of a measure whose predictions have this size.
+
+        V is off by `node_error` times the size of a feature, U by that times the size once more; f is an
+        average of features.
+
+        Examples:
+            >>> import numpy as np, mfcore as mf
+            >>> square = mf.ReducedModel(
+            ...     coordinates=["z"], weights=[1.0], targets=[1.0], features=lambda z: z**2, node_error=1e-6
+            ... )
+            >>> round(square.risk_node_error(1.0), 12)
+            3e-06
+        """
+        return (self.node_error or 0.0) * (2 * size + size**2)
+
     def table(self, *axes: npt.ArrayLike) -> Table:
         """Features on a tensor grid, one axis of coordinate values per coordinate.
 
@@ -201,9 +217,12 @@ def reduce(model: Model, *, limit: bool = False, nodes: int | None = None) -> Re
 
     Sums over nodes are averages over the data to 1e-12 where features are smooth. In one radius kinks of a
     piecewise linear σ are integrated exactly: V, U, Ψ, ∇Ψ and the risk are as accurate from d = 3 on, ∇Ψ to
-    1e-9 at d = 2 and to 1e-6 at d = 1. Beside directions V is as accurate, U and ∇Ψ lose 4e-4 (one dimension
-    across, r = 0.2) to 1e-6 (seven). Two radii of one size are as accurate from d = 38 on, and lose 1e-3 in
-    ∇Ψ where r₂ is far smaller than an r₁ of three dimensions.
+    1e-9 at d = 2 and to 1e-6 at d = 1. Beside one direction of Gaussian x, V is as accurate at any radius; U
+    and ∇Ψ are sums of products at nodes that all neurons share, and lose 1e-5 in U where steps are sharp
+    (r ≪ s), 4e-8 at r = s/4 across three dimensions, 3e-10 across seven. Beside more directions nodes do not
+    see kinks of r ≪ s at all. Two radii of one size are as accurate from d = 38 on, and lose 1e-3 in ∇Ψ
+    where r₂ is far smaller than an r₁ of three dimensions. `node_error` is measured where kinks are sharp,
+    and `Trajectory.error` contains it.
 
     Args:
         model: With a law that has a symmetry, or with at most three parameters per neuron.

@@ -16,6 +16,7 @@ SMOOTH_GRID = {1: 80, 2: 32, 3: 20, 4: 12}
 PLAIN_GRID = {1: 400, 2: 64, 3: 24}
 LOW = 20  # dimensions below which chi_rule is made of panels
 HIGH = 24  # and below which features with kinks alone need more than it has
+ALONG = 8  # panels of a direction that features have kinks along
 BESIDE = 4  # panels of features with kinks, beside an average over directions, whose nodes limit U
 NEGLIGIBLE = 1e-16  # nodes that together weigh less are left out
 
@@ -58,6 +59,32 @@ def kinked_chi(d: float, n: int | None, *, alone: bool, finer: bool = False) -> 
         return None
     panels = _core.ChiPanels(d, 0 if alone else BESIDE)
     return _core.ChiPanels(d, _more(panels.panels)) if finer else panels
+
+
+def kinked_direction(finer: bool = False) -> _core.NormalPanels:
+    """Panels of one direction of Gaussian inputs, for features with kinks."""
+    return _core.NormalPanels(_more(ALONG) if finer else ALONG)
+
+
+def chi_beside_kinks(d: float, finer: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Nodes of χ_d beside such panels: averages along a direction are analytic in the norm s across it.
+
+    With a slope w along the direction and r across it they vary as √(w² + r²s²) does: over w/r, or s if that
+    is more, which the lengths of the panels follow.
+    """
+    if math.isinf(d) or d >= LOW:
+        return chi(d, None, alone=False, finer=finer)
+    ends = np.concatenate(
+        [[0, 0.15, 0.35, 0.75], np.linspace(1.5, math.sqrt(d) + 5.5, 5), [math.sqrt(d) + 8]]
+    )
+    if finer:
+        ends = np.sort(np.concatenate([ends, (ends[1:] + ends[:-1]) / 2]))
+    x, w = _core.gauss_legendre(10)
+    half = np.diff(ends)[:, None] / 2
+    s = (ends[:-1, None] + half * (1 + x)).ravel()
+    weights = (half * w).ravel() * np.exp((d - 1) * np.log(s / math.sqrt(d)) - (s * s - d) / 2)
+    s, weights = pruned(s[:, None], weights / weights.sum())
+    return s[:, 0], weights
 
 
 def _more(n: int) -> int:

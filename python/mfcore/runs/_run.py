@@ -234,14 +234,23 @@ class Run:
 
 
 class _OwnRisk:
-    """The risk that a rung of the limit knows itself: the sum over its nodes, with the rung's own error."""
+    """The risk that a rung of the limit knows itself: the sum over its nodes, with the rung's own error.
+
+    What the nodes themselves leave out of the average over the data, `ReducedModel.node_error`, is added.
+    """
 
     def __init__(self, rung: LimitRung, rule: bool | Expectation) -> None:
         self.active, self._rung = rule is not False, rung
         self.description = "sum over nodes" if self.active else "not recorded"
+        reduced = rung.reduced
+        self._target = math.sqrt(float(reduced.weights @ reduced.targets**2))
 
     def __call__(self, _: Measure) -> tuple[Any, Any]:
-        return self._rung.risk() if self.active else (None, None)
+        if not self.active:
+            return None, None
+        risk, error = self._rung.risk()
+        size = max(1.0, self._target + math.sqrt(max(risk, 0.0)))  # at least that of f in the mean
+        return risk, error + self._rung.reduced.risk_node_error(size)
 
 
 def _sound(name: str, value: Any) -> bool:

@@ -23,12 +23,17 @@ from ._boxes import Box
 FEW = 64  # nodes that need no help
 FIRST, MOST = 256, 1024  # points that W is made from, ...
 MOST_NUMBERS = 25_000_000  # ... and features there
+REFUSED = 120_000_000  # features at the first points that would take gigabytes and minutes
+SECONDS = 0.5  # that features to a tolerance given may take, nominally
 MOST_WHOLE = 2048  # nodes that can all be kept in one coordinate, if few are not good enough
 TESTS = 48  # fresh points that the error is measured at
 TOLERANCE = {1: 1e-13, 2: 1e-13}  # part of (Σp Φ²)^½ that may be missed, by the number of coordinates, ...
 COARSE = 1e-8  # ... where there are more, and so more functions
 GOOD = 10.0  # times the tolerance is an error that is not worth more points
 CANDIDATES = 4096  # nodes among which those that are kept are chosen
+NEARLY = 3.0  # times the error of a span of features: as good, if these are averages over panels
+WORSE = 4.0  # how much more errors may grow from groups of nodes than from nodes, if there are fewer groups
+SOME_GROUPS = 32  # of nodes, enough for the sizes of features
 CHUNK = 1 << 20  # numbers between two chances to be interrupted
 
 
@@ -74,7 +79,13 @@ def compact(
     """
     if len(reduced.weights) <= FEW:
         return Compact(reduced, reduced)
-    count = FIRST
+    count, most = FIRST, MOST if tolerance is None else min(MOST, SECONDS / _seconds(reduced))
+    if (FIRST + TESTS) * len(reduced.weights) > REFUSED:
+        raise ValueError(
+            f"model must have at most {REFUSED // (FIRST + TESTS)} nodes of data for a minimum over "
+            f"measures, got {len(reduced.weights)}: fewer by model.reduce(nodes=…), whose node_error tells "
+            "what they lose; or mf.solve with mf.Atoms or networks, which follow the dynamics to a minimum"
+        )
     tolerance = TOLERANCE.get(len(box), COARSE) if tolerance is None else tolerance
     table, size, sample = np.empty((0, len(reduced.weights))), np.empty(0), _scattered(reduced, box, wide)
     while True:
@@ -85,13 +96,18 @@ def compact(
         rows = _row_space(table[TESTS:], tolerance)
         if len(rows) == len(reduced.weights):
             return Compact(reduced, reduced)
-        found = _made(reduced, rows)
-        values = found.features(sample[:TESTS]) / (np.sqrt(len(rows)) * size[:TESTS, None])
-        error = float(np.sqrt(np.square(table[:TESTS] - values @ rows).sum(axis=1)).max())
+        tests, good = table[:TESTS], GOOD * tolerance
+        best = _distance(tests, tests @ rows.T @ rows)
+        for alone in (True, False) if _together(reduced) > 1 else (False,):
+            found = _made(reduced, rows, alone)
+            values = found.features(sample[:TESTS]) / (np.sqrt(len(rows)) * size[:TESTS, None])
+            error = _distance(tests, values @ rows)
+            if error <= max(good, NEARLY * best):
+                break
         count *= 2
-        if error <= GOOD * tolerance or count > MOST or count * len(reduced.weights) > MOST_NUMBERS:
+        if error <= good or count > most or count * len(reduced.weights) > MOST_NUMBERS:
             break
-    if error > GOOD * tolerance and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
+    if error > good and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
         return Compact(reduced, reduced)
     return Compact(found, reduced, rows, error)
 
@@ -100,34 +116,64 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
     """The same with `count` nodes at random: for sizes of features, not for their values."""
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
-    if len(reduced.weights) <= count or not _divisible(owner):
+    if not _divisible(owner):
+        return reduced
+    size = owner.together
+    kept = count if size == 1 else max(SOME_GROUPS, count // size)
+    weights = reduced.weights.reshape(-1, size).sum(axis=1)
+    if len(weights) <= kept:
         return reduced
     rng = np.random.default_rng(0)
-    nodes = rng.choice(len(reduced.weights), count, p=reduced.weights / reduced.weights.sum())
+    groups = rng.choice(len(weights), kept, p=weights / weights.sum())
+    nodes = _nodes_of(groups, size)
     fewer = _at_nodes(owner, nodes)
     return dataclasses.replace(
         reduced,
-        weights=np.full(count, 1 / count),
+        weights=(reduced.weights[nodes].reshape(-1, size) / weights[groups, None] / kept).ravel(),
         targets=reduced.targets[nodes],
         features=fewer.features,
         gradients=fewer.gradients,
     )
 
 
+def _together(reduced: ReducedModel) -> int:
+    """Nodes of a group; 1 if features can only be evaluated at all nodes."""
+    plain: Any = reduced.features
+    owner = getattr(plain.function, "__self__", None)
+    return owner.together if _divisible(owner) else 1
+
+
+def _seconds(reduced: ReducedModel) -> float:
+    """About what a point costs, where coordinates are of order 1; the same on every machine."""
+    plain: Any = reduced.features
+    owner = getattr(plain.function, "__self__", None)
+    return 1e-9 * owner.nanoseconds if isinstance(owner, Features) else 1e-9 * len(reduced.weights)
+
+
+def _distance(one: FloatArray, other: FloatArray) -> float:
+    """Largest distance of two rows."""
+    return float(np.sqrt(np.square(one - other).sum(axis=1)).max())
+
+
 def _divisible(owner: Any) -> TypeGuard[Features]:
-    """Whether values of such features at a node depend on that node alone: averages over panels do not."""
-    return isinstance(owner, Features) and owner._arguments[5] is None
+    """Whether such features can be evaluated at some of the nodes, in groups of `together`."""
+    return isinstance(owner, Features) and len(owner.rows) > owner.together
 
 
-def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp]) -> Features:
-    """The same features at some of the nodes."""
-    activation, has_a, has_b, dims, given, _ = owner._arguments
-    return Features(activation, has_a, has_b, dims, given[nodes])
+def _nodes_of(groups: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
+    """Nodes of groups of equal size."""
+    return np.asarray((groups[:, None] * size + np.arange(size)).ravel())
 
 
-def _made(reduced: ReducedModel, rows: FloatArray) -> ReducedModel:
-    """The model of the span of orthonormal rows."""
-    values, slopes = _picked(reduced, rows)
+def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp], alone: bool = False) -> Features:
+    """The same features at some of the nodes: in whole groups, or `alone` without averages over panels."""
+    activation, has_a, has_b, dims, given, *panels = owner._arguments
+    return Features(activation, has_a, has_b, dims, given[nodes], *([] if alone else panels))
+
+
+def _made(reduced: ReducedModel, rows: FloatArray, alone: bool) -> ReducedModel:
+    """The model of the span of orthonormal rows; see `_picked`."""
+    values, slopes = _picked(reduced, rows, alone)
     k, root = len(rows), np.sqrt(reduced.weights)
     target = rows @ (root * reduced.targets)
     missed = root * reduced.targets - target @ rows
@@ -217,9 +263,12 @@ def _times(
 
 
 def _picked(
-    reduced: ReducedModel, rows: FloatArray
+    reduced: ReducedModel, rows: FloatArray, alone: bool
 ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray] | None]:
-    """√K F and its gradients: from Φ at K nodes chosen by pivots, where nodes can be left out."""
+    """√K F and its gradients: from Φ at K nodes chosen by pivots, where nodes can be left out.
+
+    Averages over panels need whole groups of nodes, or are replaced, `alone`, by values at nodes.
+    """
     k, root = len(rows), np.sqrt(reduced.weights)
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
@@ -234,10 +283,33 @@ def _picked(
         rng = np.random.default_rng(0)
         among = np.sort(rng.choice(among, CANDIDATES, replace=False, p=leverage / leverage.sum()))
     _, order = scipy.linalg.qr(rows[:, among], mode="r", pivoting=True)
-    nodes = np.sort(among[order[: min(len(among), k + k // 4)]])
-    matrix = np.sqrt(k) * root[nodes, None] * scipy.linalg.pinv(rows[:, nodes])
-    fewer = _at_nodes(owner, nodes)
+    kept = 2 * k if alone else k + k // 4
+    nodes = np.sort(among[order[: min(len(among), kept)]])
+    inverse = scipy.linalg.pinv(rows[:, nodes])
+    if owner.together > 1 and not alone:
+        most = WORSE * float(np.linalg.norm(inverse, 2))
+        nodes, inverse = _grouped(rows, among[order], owner.together, most)
+    matrix = np.sqrt(k) * root[nodes, None] * inverse
+    fewer = _at_nodes(owner, nodes, alone)
     return (
         _times(fewer.features, matrix, owner),
         lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
     )
+
+
+def _grouped(
+    rows: FloatArray, order: npt.NDArray[np.intp], size: int, most: float
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Groups of the first nodes of `order`, so many that the inverse of W there has a norm of at most `most`.
+
+    By so much errors of features at these nodes can grow.
+    """
+    first = np.unique(order // size, return_index=True)
+    groups = first[0][np.argsort(first[1])]
+    count = 1 + len(rows) // size
+    while True:
+        nodes = _nodes_of(np.sort(groups[:count]), size)
+        inverse = scipy.linalg.pinv(rows[:, nodes])
+        if count >= len(groups) or np.linalg.norm(inverse, 2) <= most:
+            return nodes, inverse
+        count *= 2

@@ -78,6 +78,7 @@ def continuum(
     *,
     fixed: bool = False,
     ends: bool = False,
+    enough: float = 0.0,
 ) -> Continuum:
     """The stationary law by quadrature, the search for it starting at `f`.
 
@@ -88,8 +89,10 @@ def continuum(
         tolerance: Gap at which Newton stops.
         fixed: Integrate for `f` alone.
         ends: Whether space ends where the box does.
+        enough: Relative errors that matter little beside those of the model's features.
     """
     k = len(box)
+    goal = max(GOAL.get(k, ENOUGH), enough)
     sides = box if ends else wider(reduced, box)
     rough, nodes = NODES.get(k, FEW_NODES)
     axes = [np.linspace(low, high, FIRST.get(k, 1) + 1) for low, high in sides]
@@ -111,7 +114,7 @@ def continuum(
             if k == 1
             else [np.zeros(len(e) - 1, dtype=bool) for e in axes]
         )
-        halved = _affordable(axes, errors.wrong(where, found, steep), most / nodes**k)
+        halved = _affordable(axes, errors.wrong(where, found, steep, goal), most / nodes**k)
         if halved is None:
             break
         axes = halved
@@ -197,12 +200,12 @@ class _Errors:
     def moments(self) -> float:
         return float(sum(errors.sum() for errors in self.means))
 
-    def wrong(self, where: Places, found: Solution, steep: list[FloatArray]) -> list[FloatArray]:
+    def wrong(self, where: Places, found: Solution, steep: list[FloatArray], goal: float) -> list[FloatArray]:
         """How wrong panels are: those with more than 1 should be halved."""
         size = rounding(where, found)
         deviation = np.square(where.features.values - found.mean).sum(axis=1)
         spread = float(np.sqrt(found.mass @ deviation))
-        scale = max(GOAL.get(len(self.ones), ENOUGH), size)
+        scale = max(goal, size)
         relative = [
             np.maximum(one / scale, mean / (scale * max(spread, 1e-300))) * len(one)
             for one, mean in zip(self.ones, self.means, strict=True)

@@ -17,6 +17,7 @@ SOME = 48  # points of a law at which its features are looked at
 ROUNDING = 1e-14  # of sums of about a thousand numbers, relative to the largest
 OUTSIDE = 1e-11  # mass near the ends of the box that asks for a larger one, ...
 MOST_WIDER = 8  # ... so many times
+LITTLE = 1e-2  # part of the features' error that integrals may have besides
 SAFETY = 2.0  # on errors known at some points only
 
 
@@ -61,13 +62,15 @@ def integrated(
 ) -> Integrated:
     """The stationary law or, if `fixed`, D at `f`: see `continuum`."""
     small = around(reduced, box, ends) if small is None else small
-    found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, ends=ends)
+    enough = LITTLE * small.error
+    found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, ends=ends, enough=enough)
     for _ in range(MOST_WIDER):
         if found.outside <= OUTSIDE:
             break
         box = wider(reduced, box)
         small = around(reduced, box)
-        found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed)
+        enough = LITTLE * small.error
+        found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, enough=enough)
     t, law = 1 / found.where.beta, found.found
     root = math.sqrt(found.risk)
     relative = found.integral + found.outside + rounding(found.where, law)
@@ -116,10 +119,7 @@ def of_nodes(reduced: ReducedModel, f: FloatArray) -> float:
     V is off by `node_error` times the size of a feature, U by that times the size once more; f is an average
     of features.
     """
-    if not reduced.node_error:
-        return 0.0
-    size = max(1.0, float(np.abs(f).max()))
-    return reduced.node_error * (2 * size + size**2)
+    return reduced.risk_node_error(max(1.0, float(np.abs(f).max())))
 
 
 def _typical(found: Continuum) -> FloatArray:

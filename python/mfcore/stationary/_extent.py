@@ -164,6 +164,7 @@ def _first_box(reduced: ReducedModel) -> Box:
     probes = np.where(reduced.nonnegative, np.abs(probes), probes)
     few = thinned(reduced, MANY)
     out: Box = []
+    reaches: dict[float, int] = {}  # the last scale at which features are stronger than decay, by `end`
     for c, radius in enumerate(reduced.nonnegative):
         end = FIRST
         if reduced.ridge > 0 and reduced.decays[c]:
@@ -174,9 +175,11 @@ def _first_box(reduced: ReducedModel) -> Box:
                     f"{reduced.ridge:g}, got {reduced.temperature:g}"
                 )
             end = unit * (math.sqrt(reduced.volume[c] + 1) + 10)
-            reach = [j for j in range(SCALES) if _pulls(few, probes, end * 2.0**j, size)]
-            if reach and reach[-1] < SCALES - 1:
-                end *= 2.0 ** (reach[-1] + 1)
+            if end not in reaches:
+                powers = range(SCALES - 1, -1, -1)
+                reaches[end] = next((j for j in powers if _pulls(few, probes, end * 2.0**j, size)), -1)
+            if reaches[end] < SCALES - 1:
+                end *= 2.0 ** (reaches[end] + 1)
         out.append((0.0 if radius else -end, end))
     return out
 

@@ -21,6 +21,7 @@ from ..measures._place import AnyModel
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._boxes import Box, as_box, moving
+from ._compact import Compact
 from ._errors import Integrated, around, integrated
 from ._extent import UnconfinedError, centers, find_box, grid
 from ._newton import newton, places
@@ -28,6 +29,7 @@ from ._newton import newton, places
 CELLS = {1: 2000, 2: 160}  # per coordinate, by the number of coordinates; in more the nodes of the integrals
 FEWEST = 14
 FINER = 1e-6  # the integrals' gap, relative to that of the cells: its root is an error of R
+MOST_FEATURES = 1 << 25  # on the cells: with more, and kinks, there would be too many for each of the steps
 _CELL_BYTES = 150  # that a cell takes, with few features
 
 
@@ -153,8 +155,9 @@ def gibbs(
     small = around(reduced, box, extent is not None)
     ask = functools.partial(integrated, reduced, box, ends=extent is not None, small=small)
     if len(counts) <= 2:
-        law = _on_cells(reduced, grid(box, counts), accuracy, f)
-        return _with_errors(law.measure, law.steps, ask(law.f, FINER * accuracy), reduced)
+        few = small if math.prod(counts) * len(reduced.weights) > MOST_FEATURES else Compact(reduced, reduced)
+        law = _on_cells(few.model, grid(box, counts), accuracy, None if f is None else few.restricted(f))
+        return _with_errors(law.measure, law.steps, ask(few.function(law.f), FINER * accuracy), reduced)
     f = np.zeros(len(reduced.weights)) if f is None else f
     if cells is None:
         found = ask(f, FINER * accuracy)

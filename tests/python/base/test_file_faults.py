@@ -179,7 +179,7 @@ def test_partial_files_have_names_that_nobody_can_plant(tmp_path, monkeypatch):
 
 WRITER = """
 import sys, time
-from mfcore import files
+from mfcore._base import files
 def slow(stream):
     stream.write(b"half of it")
     stream.flush()

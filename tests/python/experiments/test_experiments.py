@@ -66,6 +66,21 @@ def test_a_report_is_written_as_picture_numbers_and_table(isotropic, tmp_path):
     assert info["runs"]["sgd"]["kept"] == [0.002, 8.0, 20.0]
 
 
+def test_a_report_that_fails_half_way_leaves_the_files_that_were_there(isotropic, tmp_path, monkeypatch):
+    written = isotropic.write(tmp_path)
+    before = [path.read_bytes() for path in written]
+
+    def full(self, file, **_):
+        file.write(b"half a picture")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*\.png'"):
+        isotropic.write(tmp_path)
+    assert [path.read_bytes() for path in (written[0], written[1])] == before[:2]
+    assert sorted(tmp_path.iterdir()) == sorted(written)  # nothing partial is left
+
+
 def test_rows_agree_within_their_tolerance():
     assert Row("x", 1.05, 1.0, 0.1, "a paper").agrees
     off = Row("x", 1.2, 1.0, 0.1, "a paper", error=0.03, note="why")
@@ -146,10 +161,10 @@ def test_reproduce_keeps_its_numbers_when_the_disk_is_full(quickly, isotropic, t
     failures = [OSError(errno.ENOSPC, "No space left on device")]
     draw = Figure.savefig
 
-    def savefig(figure, path):
+    def savefig(figure, file, **options):
         if failures:
             raise failures.pop()
-        draw(figure, path)
+        draw(figure, file, **options)
 
     monkeypatch.setattr(Figure, "savefig", savefig)
     code, said, err = run(capsys, "reproduce", "isotropic-gaussians", "--out", str(tmp_path / "figures"))

@@ -129,7 +129,7 @@ def test_v_of_a_multi_index_model_with_kinks_is_exact_in_low_dimension(across):
     for s, r in ((0.8, 0.5), (-0.4, 1.3)):
         # Stein: E z σ(s z + r G) = s E σ'(R G), and σ' = 10 between the knots 1/2 and 3/2.
         tails = special.ndtr(-np.array([0.5, 1.5]) / math.hypot(s, r))
-        # 80 nodes of z see the width r/s.
+        # Panels of z are split at both ends of the range r/s; the norm across is a sum over nodes.
         assert reduced.V([[s, r]])[0] == pytest.approx(-s * 10 * (tails[0] - tails[1]), abs=1e-11)
 
 

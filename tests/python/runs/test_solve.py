@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import mfcore as mf
 import numpy as np
@@ -314,3 +315,33 @@ def test_impossible_runs_say_what_would_work():
         mf.solve(model_of().replace(init=None), METHOD, horizon=1.0)
     with pytest.raises(ValueError, match=r"path must be a file written by"):
         mf.load(__file__)
+
+
+def test_the_progress_bar_says_what_is_being_prepared_and_then_nothing(monkeypatch):
+    said = []
+
+    class Silent:
+        n = 0
+
+        def __init__(self, **options):
+            assert options["total"] == 0.1
+
+        def set_description(self, text):
+            said.append(text)
+
+        def update(self, more):
+            self.n += more
+
+        def close(self):
+            said.append("closed")
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Silent))
+    model = mf.Model(
+        data=mf.data.AnisotropicGaussians(d=40, delta=0.5, s0=20),
+        network=mf.Network(mf.activations.relu),
+        init=mf.init.Radial(0.5),
+    )
+    mf.solve(model.reduce(limit=True), mf.PDE(cells=24), horizon=0.1, progress=True)
+    assert said[0] == "preparing the start of the run"
+    assert "preparing features of 2 coordinates as sums of products" in said
+    assert said[-2:] == [None, "closed"]

@@ -204,3 +204,50 @@ def test_a_certificate_bounds_the_continuum_and_says_what_cells_leave_out(seed):
     assert found.lower_bound <= law.free_energy + law.error
     assert found.value - found.lower_bound <= found.gap + found.error * (1 + 1e-9) + 1e-15
     assert found.value - law.free_energy <= found.gap + found.error + law.error
+
+
+KINKED = mf.Model(
+    data=mf.data.MultiIndex(d=8, link=lambda z: z[:, 0] * z[:, 1], directions=2),
+    network=mf.Network(mf.activations.relu),
+    init=mf.init.Radial(0.5),
+    ridge=0.1,
+    temperature=0.1,
+)
+
+
+def test_features_with_kinks_are_found_from_few_nodes_to_the_error_that_is_stated():
+    reduced = KINKED.reduce(nodes=None)
+    box = [(-2.0, 2.0), (-2.0, 2.0), (0.0, 2.0)]
+    small = compact(reduced, box, tolerance=1e-3)
+    assert len(reduced.weights) > 10_000 > len(small.model.weights)
+    points = np.random.default_rng(1).uniform(*np.array(box).T, (50, 3))
+    there = reduced.features(points) * np.sqrt(reduced.weights)
+    here = small.model.features(points) / np.sqrt(len(small.rows)) @ small.rows
+    relative = np.linalg.norm(there - here, axis=1) / np.linalg.norm(there, axis=1)
+    assert relative.max() <= 3 * small.error  # the largest of 48 other points: a few times that at most
+    assert small.error < 1e-2
+    # Not a single feature is evaluated at more nodes than twice the rank, nor in whole groups of 80.
+    owner = next(
+        c.cell_contents
+        for c in small.model.gradients.function.__closure__
+        if hasattr(c.cell_contents, "rows")
+    )
+    assert len(owner.rows) <= 2 * len(small.rows)
+
+
+def test_too_many_nodes_are_refused_before_anything_is_computed():
+    def features(z):
+        raise AssertionError("nothing may be evaluated")
+
+    many = mf.ReducedModel(
+        coordinates=("a", "b", "c"),
+        weights=np.full(400_000, 1 / 400_000),
+        targets=np.zeros(400_000),
+        features=features,
+        ridge=0.1,
+        temperature=0.1,
+    )
+    with pytest.raises(
+        ValueError, match=r"at most 394736 nodes of data .* got 400000: fewer by model.reduce"
+    ):
+        mf.gibbs(many, extent=[(-1, 1)] * 3)

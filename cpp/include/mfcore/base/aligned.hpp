@@ -23,4 +23,19 @@ struct CacheLineAllocator {
 
 using AlignedVector = std::vector<double, CacheLineAllocator<double>>;
 
+/// The same without zeros to begin with, which gigabytes take long to be filled with.
+template <class T>
+struct UnfilledAllocator : CacheLineAllocator<T> {
+    UnfilledAllocator() = default;
+    template <class U>
+    UnfilledAllocator(const UnfilledAllocator<U>&) {}  // NOLINT(google-explicit-constructor): as std wants
+
+    template <class U>
+    void construct(U* p) noexcept {
+        ::new (static_cast<void*>(p)) U;
+    }
+};
+
+using UnfilledVector = std::vector<double, UnfilledAllocator<double>>;
+
 }  // namespace mfcore::inline base

@@ -7,17 +7,16 @@
 #include <array>
 #include <vector>
 
-#include "mfcore/base/quadrature.hpp"
+#include "mfcore/reduction/panel.hpp"
 
 namespace mfcore::inline reduction {
 
 class ChiPanels {
 public:
-    static constexpr Index kOrder = 20;   // nodes of a panel
-    static constexpr Index kPoints = 32;  // of a piece between a kink and the end of a panel
+    static constexpr Index kOrder = Panel::kOrder, kPoints = Panel::kPoints;
     static constexpr std::size_t kFunctions = 3;
     using Values = std::array<std::array<double, kPoints>, kFunctions>;
-    using Projections = std::array<std::array<double, kOrder>, kFunctions>;
+    using Projections = std::array<Panel::Coefficients, kFunctions>;
 
     /// `panels` = 0: as many as 1e-12 in products of features and of their gradients needs for 3 <= d <= 20.
     /// Below, gradients are less smooth: 1e-9 for d = 2, and 1e-6 for d = 1.
@@ -34,37 +33,26 @@ public:
     /// analytic in sqrt(s - kink) right of it; f(s, values) puts their values at the kPoints points s.
     template <class Function>
     void project(Index panel, double kink, Function&& f, Projections& out) const {
+        const Panel& here = panels_[static_cast<std::size_t>(panel)];
         Projections moments{};
-        const Pieces pieces = cut(panel, kink);
+        const Pieces pieces = cut(here, kink);
         for (Index piece = 0; piece < pieces.count; ++piece) {
-            Points at;
-            points(panel, kink, pieces.from + static_cast<double>(piece) * pieces.width, pieces.width, at);
+            Panel::Points at;
+            points(here, kink, pieces.from + static_cast<double>(piece) * pieces.width, pieces.width, at);
             Values values;
-            f(at.s, values);
-            add(panel, at, values, moments);
+            f(at.x, values);
+            here.add(at, kFunctions, values.data(), moments.data());
         }
-        finish(panel, moments, out);
+        for (std::size_t k = 0; k < kFunctions; ++k) here.at_nodes(moments[k], out[k]);
     }
 
 private:
-    struct Panel {
-        double low, high, log_mass;
-        std::array<double, kOrder> diagonal, off, inverse_off;    // recurrence of p_k in x = (s - mid)/half
-        std::array<std::array<double, kOrder>, kOrder> at_nodes;  // p_k(x_q), [k][q]
-    };
     struct Pieces {  // of theta, s = kink cosh(theta)
         double from, width;
         Index count;
     };
-    struct Points {
-        std::array<double, kPoints> s, weights;  // probabilities within the panel
-    };
-    double log_density(double s) const;  // up to a constant
-    Panel panel(double low, double high);
-    Pieces cut(Index panel, double kink) const;
-    void points(Index panel, double kink, double from, double width, Points& out) const;
-    void add(Index panel, const Points& at, const Values& values, Projections& moments) const;
-    void finish(Index panel, const Projections& moments, Projections& out) const;
+    Pieces cut(const Panel& panel, double kink) const;
+    void points(const Panel& panel, double kink, double from, double width, Panel::Points& out) const;
 
     double d_;
     Rule rule_, legendre_;

@@ -9,6 +9,7 @@
 #include "mfcore/base/quadrature.hpp"
 #include "mfcore/network/activation.hpp"
 #include "mfcore/reduction/chi_panels.hpp"
+#include "mfcore/reduction/normal_panels.hpp"
 #include "mfcore/reduction/smoothing.hpp"
 
 namespace mfcore::inline reduction {
@@ -22,8 +23,11 @@ public:
     /// With `panels`, for piecewise-linear sigma and one radius of finite dimension, the nodes are groups of
     /// panels->size() rows with one direction z and s = scale * panels->rule().nodes in that order; features
     /// are then projections (reduction/chi_panels.hpp).
+    /// With `along`, for piecewise-linear sigma, one direction and at most one radius, the nodes are groups
+    /// of along->size() rows with one s and z = scale * along->rule().nodes (reduction/normal_panels.hpp).
     ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims, ConstMat nodes,
-                    std::shared_ptr<const ChiPanels> panels = nullptr);
+                    std::shared_ptr<const ChiPanels> panels = nullptr,
+                    std::shared_ptr<const NormalPanels> along = nullptr);
 
     Index coordinates() const { return has_a_ + has_b_ + directions_ + radii(); }
     Index size() const { return nodes_; }  ///< Q
@@ -40,6 +44,7 @@ private:
     Point take_apart(const double* z) const;
     void average(const Point& p, Index first, Index count, Chunk& out, bool slopes) const;
     void project(const Point& p, Index first, Index count, Chunk& out) const;
+    void project_along(const Point& p, Index first, Index count, Chunk& out, bool slopes) const;
     void two_radii(double m, double R1, double R2, Chunk& out, Index at, bool slopes) const;
     template <class Add>
     void in_pieces(double m, double narrow, double wide, std::size_t i, const Add& add) const;
@@ -48,9 +53,10 @@ private:
     bool has_a_, has_b_;
     Index directions_, nodes_;
     std::vector<double> dims_;
-    std::vector<double> columns_;              // the nodes by columns: z_{.,1} .. z_{.,P}, s_{.,1}, s_{.,2}
-    std::vector<Smoother> smoothers_;          // exact average over u_i; at d = inf one for both
-    std::shared_ptr<const ChiPanels> panels_;  // of one radius, for sigma with kinks; may be null
+    std::vector<double> columns_;                // the nodes by columns: z_{.,1} .. z_{.,P}, s_{.,1}, s_{.,2}
+    std::vector<Smoother> smoothers_;            // exact average over u_i; at d = inf one for both
+    std::shared_ptr<const ChiPanels> panels_;    // of one radius, for sigma with kinks; may be null
+    std::shared_ptr<const NormalPanels> along_;  // of one direction, for sigma with kinks; may be null
     bool two_ = false;  // two radii in finite dimension: one exact average, one quadrature
     std::shared_ptr<const TwoRadii> shared_;  // the same at all nodes at once, if it applies
     std::vector<Rule> outer_;                 // that quadrature over u_1 or u_2, unless it is the smoothers'
