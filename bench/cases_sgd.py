@@ -23,8 +23,9 @@ def _start(network: mf.Network, n: int, d: int) -> np.ndarray:
 def _ours(network: mf.Network, n: int, d: int, steps: int, threads: int, **options: Any) -> Callable[[], Any]:
     """A run that goes on from call to call: each call is `steps` more steps."""
     sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
-    run = _core.Sgd(network._core, _start(network, n, d), 0, sampler, 0, H, **options)
-    return lambda: _core.run_sgd([run], run.step + steps, threads)
+    start = _start(network, n, d)
+    run = _core.Sgd(network._core, [start], [sampler], [0], H, threads=threads, **options)
+    return lambda: run.advance(run.steps[0] + steps)
 
 
 def _theirs(run: Run, n: int, d: int, steps: int) -> Callable[[], Any]:
@@ -43,13 +44,14 @@ def _agreement(runs: dict[str, Run], n: int, d: int, threads: int) -> dict[str, 
     X, y = mf.data.IsotropicGaussians(d, DELTA)._sampler.draw(0, 0, 100)
     start = _start(NETWORK, n, d)
     expected = numpy_run(start, X, y, H)
-    ours = _core.Sgd(NETWORK._core, start, 0, mf.data.IsotropicGaussians(d, DELTA)._sampler, 0, H)
-    _core.run_sgd([ours], 100, threads)
+    sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
+    ours = _core.Sgd(NETWORK._core, [start], [sampler], [0], H, threads=threads)
+    ours.advance(100)
     results = {name: np.asarray(run(start, X, y, H)) for name, run in runs.items()}
     scale = np.abs(expected).max()
     return {
         name: float(np.abs(r - expected).max() / scale)
-        for name, r in {**results, "mfcore": ours.theta()}.items()
+        for name, r in {**results, "mfcore": ours.theta()[0]}.items()
     }
 
 
@@ -142,14 +144,22 @@ def sgd_options(quick: bool) -> Iterator[Case]:
     )
     n, d, steps = (20, 10, 200) if quick else (200, 100, 4000)
     sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
-    sets = [
-        [_core.Sgd(NETWORK._core, _start(NETWORK, n, d), 0, sampler, k, H) for k in range(16)] for _ in "12"
-    ]
+    one, two = (
+        _core.Sgd(
+            NETWORK._core,
+            [_start(NETWORK, n, d)] * 16,
+            [sampler] * 16,
+            list(range(16)),
+            H,
+            threads=threads,
+        )
+        for threads in (1, 2)
+    )
     yield Case(
         f"16 replicas of N={n}, d={d}: two threads against one",
         {
-            "mfcore": lambda: _core.run_sgd(sets[0], sets[0][0].step + steps, 2),
-            "1 thread": lambda: _core.run_sgd(sets[1], sets[1][0].step + steps, 1),
+            "mfcore": lambda: two.advance(two.steps[0] + steps),
+            "1 thread": lambda: one.advance(one.steps[0] + steps),
         },
         tolerance=None,
         bars={"1 thread": 1.8},

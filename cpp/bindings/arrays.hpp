@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -43,6 +44,21 @@ py::array_t<T> make(std::vector<py::ssize_t> shape) {
 template <class T>
 MatView<T> writable(py::array_t<T>& a) {
     return {a.mutable_data(), a.shape(0), a.shape(1)};
+}
+
+/// A vector as an array of one dimension.
+template <class T>
+py::array_t<T> array_of(const std::vector<T>& values) {
+    auto array = make<T>({static_cast<py::ssize_t>(values.size())});
+    std::copy(values.begin(), values.end(), array.mutable_data());
+    return array;
+}
+
+/// The entries of an array in a dictionary of arrays, such as a state.
+template <class T>
+std::vector<T> entry_of(const py::dict& arrays, const char* name) {
+    const auto array = arrays[name].cast<Array<T>>();
+    return {array.data(), array.data() + array.size()};
 }
 
 /// A Python object the core may drop on any thread, with or without the GIL.

@@ -86,7 +86,8 @@ public:
     bool wants_stop();
     /// Whether such a call should return now; asked between two steps.
     bool wants_end() { return wants_stop() || Clock::now() >= end_; }
-    const char* reason() const { return ctrl_c_ ? "interrupted" : "out of time"; }
+    /// How a call ended that the core says this of: why it was stopped, if it was.
+    End because(End end) const { return end == End::out_of_time && ctrl_c_ ? End::interrupted : end; }
 
 private:
     using Clock = std::chrono::steady_clock;

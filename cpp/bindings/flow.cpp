@@ -96,40 +96,23 @@ std::unique_ptr<Flow> fixed_flow(const System& system, const In& start, const st
                        {found->second, step, temperature, seed, tolerance, threads});
 }
 
-/// Run to t; "reached", "out of time", or why not.
-const char* run_flow(Flow& flow, double t, double seconds) {
-    const char* reason = nullptr;
-    End end = End::reached;
-    {
-        Released nogil(seconds);
-        end = flow.run(t, [&] { return nogil.wants_end(); });
-        reason = nogil.reason();
-    }
-    switch (end) {
-        case End::reached:
-            return "reached";
-        case End::stopped:
-            return reason;
-        case End::interrupted:
-            return "interrupted";
-        case End::stationary:
-            return "stationary";
-        case End::diverged:
-            return "diverged";
-        case End::unresolved:
-            return "unresolved";
-        case End::wall:
-            return "wall";
-        case End::stuck:
-            break;
-    }
-    return "stuck";
+End advance_flow(Flow& flow, double t, double seconds) {
+    Released nogil(seconds);
+    return nogil.because(flow.run(t, [&] { return nogil.wants_end(); }));
 }
 
-py::array_t<double> flow_vector(const std::vector<double>& values) {
-    auto array = make({static_cast<py::ssize_t>(values.size())});
-    std::copy(values.begin(), values.end(), array.mutable_data());
-    return array;
+py::dict state_of_flow(const Flow& flow) {
+    const FlowState state = flow.save();
+    py::dict arrays;
+    arrays["numbers"] = array_of(state.numbers);
+    arrays["vectors"] = array_of(state.vectors);
+    return arrays;
+}
+
+void restore_flow(Flow& flow, const py::dict& arrays) {
+    const FlowState state{entry_of<double>(arrays, "numbers"), entry_of<double>(arrays, "vectors")};
+    Released nogil;
+    flow.restore(state);
 }
 
 /// The caller's own array, never a copy: the Python layer has checked its flags.
@@ -157,7 +140,18 @@ void bind_flow(py::module_& m) {
         .def(py::init<>())
         .def(py::init<Index, std::vector<double>, std::vector<double>, double, double, double>(),
              py::kw_only(), py::arg("nodes"), py::arg("tail"), py::arg("weight"), py::arg("rtol"),
-             py::arg("atol"), py::arg("at_wall"));
+             py::arg("atol"), py::arg("at_wall"))
+        .def(
+            "tails",
+            [](const Panels& panels, const In& z, const std::vector<bool>& nonnegative) {
+                const ConstMat rows = matrix(z, "z", static_cast<Index>(nonnegative.size()));
+                const auto count = static_cast<py::ssize_t>(panels.weight.size());
+                auto tails = make({count, rows.cols}), tolerated = make({count, rows.cols});
+                panel_tails(panels, nonnegative, rows, writable(tails), writable(tolerated));
+                return py::make_tuple(tails, tolerated);
+            },
+            py::arg("z"), py::arg("nonnegative"),
+            "Weighted sizes of the last coefficients, and what is tolerated: (panels, columns) each.");
     py::class_<System>(m, "System", "The velocity of neurons, to be integrated.")
         .def_static(
             "nodes",
@@ -227,13 +221,15 @@ void bind_flow(py::module_& m) {
                double first_step) {
                 return dopri5(system, start_of(system, start), {rtol, atol, tolerance, first_step});
             },
-            py::arg("system"), py::arg("start"), py::kw_only(), py::arg("rtol") = 1e-6,
-            py::arg("atol") = 1e-9, py::arg("tolerance") = 0.0, py::arg("first_step") = 0.0)
+            py::arg("system"), py::arg("start"), py::kw_only(), py::arg("rtol"), py::arg("atol"),
+            py::arg("tolerance") = 0.0, py::arg("first_step") = 0.0)
         .def_static("finite_volume", &grid_flow, py::arg("potential"), py::arg("axes"), py::arg("start"),
                     py::arg("scheme"), py::kw_only(), py::arg("t") = 0.0, py::arg("first") = 0.0,
                     py::arg("step") = 0.0, py::arg("accuracy") = 0.0, py::arg("tolerance") = 0.0,
                     py::arg("wall") = 0.0)
-        .def("run", &run_flow, py::arg("t"), py::arg("seconds") = INFINITY)
+        .def("advance", &advance_flow, py::arg("t"), py::arg("seconds") = INFINITY)
+        .def("state", &state_of_flow)
+        .def("restore", &restore_flow, py::arg("state"))
         .def_property_readonly("t", &Flow::t)
         .def_property_readonly("step_size", &Flow::step_size)
         .def_property_readonly("steps", [](const Flow& flow) { return flow.counts().steps; })
@@ -246,25 +242,11 @@ void bind_flow(py::module_& m) {
                  flow.refused(theta.mutable_data());
                  return theta;
              })
-        .def("theta",
-             [](const Flow& flow) {
-                 auto theta = make({flow.size()});
-                 flow.get(theta.mutable_data());
-                 return theta;
-             })
-        .def("save",
-             [](const Flow& flow) {
-                 const FlowState state = flow.save();
-                 return py::make_tuple(flow_vector(state.numbers), flow_vector(state.vectors));
-             })
-        .def(
-            "restore",
-            [](Flow& flow, std::vector<double> numbers, const In& vectors) {
-                const FlowState state{std::move(numbers), {vectors.data(), vectors.data() + vectors.size()}};
-                Released nogil;
-                flow.restore(state);
-            },
-            py::arg("numbers"), py::arg("vectors"));
+        .def("theta", [](const Flow& flow) {
+            auto theta = make({flow.size()});
+            flow.get(theta.mutable_data());
+            return theta;
+        });
 
     m.def(
         "sgd_step",

@@ -65,7 +65,7 @@ void bind_fokker_planck(py::module_& m) {
                                coupling);
             }),
             py::arg("potential"), py::arg("axes"), py::arg("start"), py::kw_only(), py::arg("temperature"),
-            py::arg("t") = 0.0, py::arg("rtol") = 1e-4, py::arg("first") = 0.0, py::arg("step") = 0.0,
+            py::arg("t") = 0.0, py::arg("rtol"), py::arg("first") = 0.0, py::arg("step") = 0.0,
             py::arg("order") = 2, py::arg("coupling") = "automatic", py::arg("tolerance") = 0.0,
             py::arg("wall") = 0.0, py::arg("threads") = 0)
         .def_property_readonly("free_energy", &FokkerPlanck::free_energy)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "mfcore/grid/factors.hpp"
 #include "mfcore/grid/potential.hpp"
 
 namespace mfcore::bindings {
@@ -37,54 +38,76 @@ std::vector<double> spread(const GridPotential& potential, const In& mass) {
     return array;
 }
 
+py::array_t<double> matrix_of(const OwnMatrix& matrix) {
+    auto array = make({matrix.rows, matrix.cols});
+    std::copy(matrix.values.begin(), matrix.values.end(), array.mutable_data());
+    return array;
+}
+
+py::tuple arrays_of(const TableFactors& factors) {
+    return py::make_tuple(matrix_of(factors.first), matrix_of(factors.second), matrix_of(factors.core),
+                          matrix_of(factors.nodes));
+}
+
 Reconstruction reconstruction_of(const std::string& name) {
     require(name == "upwind" || name == "muscl", "scheme", "must be upwind or muscl", name);
     return name == "upwind" ? Reconstruction::upwind : Reconstruction::muscl;
 }
 
-/// A scheme for a foreign loop, with the fields it needs.
-struct GridStepper {
-    FiniteVolume scheme;
-    FiniteVolume::Field mass, next;
-    std::vector<double> m, next_m;
-
-    GridStepper(const GridPotential& potential, std::vector<GridAxis> axes, const std::string& name)
-        : scheme(potential, std::move(axes), reconstruction_of(name)),
-          mass(scheme),
-          next(scheme),
-          m(potential.rank()),
-          next_m(potential.rank()) {}
-
-    /// Up to `steps` steps of size dt from the masses `cells`, which they replace. Stops before a step that
-    /// is too large or leads to numbers that are not finite, and when `wants_stop` says so. Returns the steps
-    /// done and the largest stable step at the last velocities, NaN if they are not finite.
-    std::pair<Index, double> run(double* cells, double dt, Index steps, const StopPredicate& wants_stop) {
-        scheme.potential().spread(cells, mass.data());
-        scheme.potential().moments(mass.data(), m.data());
-        StopPoll stop(wants_stop);
-        double bound = INFINITY;
-        Index done = 0;
-        while (done < steps) {
-            const FiniteVolume::Report report = scheme.step(mass, m.data(), dt, next, next_m.data());
-            double sum = report.descent;
-            for (const double value : next_m) sum += value;
-            bound = !std::isfinite(sum)  ? NAN
-                    : report.outflow > 0 ? scheme.courant() / report.outflow
-                                         : INFINITY;
-            if (!(dt <= bound)) break;
-            std::swap(mass, next);
-            std::swap(m, next_m);
-            if (++done < steps && stop()) break;
-        }
-        if (done > 0) scheme.potential().gather(mass.data(), cells);
-        return {done, bound};
-    }
-};
-
 }  // namespace
 
 void bind_grid(py::module_& m) {
     using namespace py::literals;
+    m.def(
+        "factors_of_table",
+        [](const In& table, Index last, double tolerance) {
+            const ConstMat given = matrix(table, "table");
+            TableFactors factors;
+            {
+                Released nogil;
+                factors = factors_of_table(given, last, tolerance);
+            }
+            return arrays_of(factors);
+        },
+        "table"_a, "last"_a, "tolerance"_a, "(first, second, core, nodes)");
+    m.def(
+        "fewer_factors",
+        [](const In& first, const In& second, const In& core, const In& nodes, double tolerance) {
+            const ConstMat one = matrix(first, "first"), other = matrix(second, "second"),
+                           mixed = matrix(core, "core"), rows = matrix(nodes, "nodes");
+            TableFactors factors;
+            {
+                Released nogil;
+                factors = fewer_factors(one, other, mixed, rows, tolerance);
+            }
+            return arrays_of(factors);
+        },
+        "first"_a, "second"_a, "core"_a, "nodes"_a, "tolerance"_a, "(first, second, core, nodes)");
+    m.def(
+        "column_span",
+        [](const In& table, double tolerance) {
+            const ConstMat given = matrix(table, "table");
+            ColumnSpan span;
+            {
+                Released nogil;
+                span = column_span(given, tolerance);
+            }
+            return py::make_tuple(matrix_of(span.left), matrix_of(span.right));
+        },
+        "table"_a, "tolerance"_a, "Orthonormal columns, and the coefficients of the table in them.");
+    m.def(
+        "factors_of_line",
+        [](const In& table, double tolerance) {
+            const ConstMat given = matrix(table, "table");
+            LineFactors factors;
+            {
+                Released nogil;
+                factors = factors_of_line(given, tolerance);
+            }
+            return py::make_tuple(matrix_of(factors.basis), matrix_of(factors.turn),
+                                  matrix_of(factors.nodes));
+        },
+        "table"_a, "tolerance"_a, "(basis, turn, nodes)");
     py::class_<GridPotential>(m, "GridPotential",
                               "The potential of masses on a grid, in compressed features.")
         .def(py::init(&make_potential), "first"_a, py::kw_only(), "second"_a = py::none(),
@@ -132,29 +155,31 @@ void bind_grid(py::module_& m) {
                  }),
              "width"_a, "conductance"_a, "watched"_a = std::vector<Index>());
 
-    py::class_<GridStepper>(m, "GridStepper", "Steps of finite volumes on masses of the caller's.")
-        .def(py::init<const GridPotential&, std::vector<GridAxis>, const std::string&>(), "potential"_a,
-             "axes"_a, "scheme"_a)
+    py::class_<FiniteVolumeSteps>(m, "GridStepper", "Steps of finite volumes on masses of the caller's.")
+        .def(py::init(
+                 [](const GridPotential& potential, std::vector<GridAxis> axes, const std::string& scheme) {
+                     return FiniteVolumeSteps({potential, std::move(axes), reconstruction_of(scheme)});
+                 }),
+             "potential"_a, "axes"_a, "scheme"_a)
         .def(
             "run",
-            [](GridStepper& self, py::array_t<double> mass, double dt, Index steps) {
+            [](FiniteVolumeSteps& self, py::array_t<double> mass, double dt, Index steps) {
                 require((mass.flags() & py::array::c_style) != 0, "mass", "must be C-contiguous", false);
-                require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
-                        mass.size());
+                require(mass.size() == self.cells(), "mass", "has the wrong size", mass.size());
                 double* cells = mass.mutable_data();
                 Released nogil;
-                return self.run(cells, dt, steps, [&] { return nogil.wants_stop(); });
+                const auto done = self.run(cells, dt, steps, [&] { return nogil.wants_stop(); });
+                return std::make_pair(done.steps, done.bound);
             },
             py::arg("mass").noconvert(), "dt"_a, "steps"_a,
             "Steps in place while dt is at most the bound: (steps done, bound); NaN: not finite.")
         .def(
             "bound",
-            [](GridStepper& self, const In& mass) {
-                require(mass.size() == cells_of(self.scheme.potential()), "mass", "has the wrong size",
-                        mass.size());
-                std::vector<double> cells(mass.data(), mass.data() + mass.size());
+            [](FiniteVolumeSteps& self, const In& mass) {
+                require(mass.size() == self.cells(), "mass", "has the wrong size", mass.size());
+                const double* cells = mass.data();
                 Released nogil;
-                return self.run(cells.data(), 0.0, 1, {}).second;
+                return self.bound(cells);
             },
             "mass"_a, "The largest stable step.");
 }

@@ -6,70 +6,131 @@
 namespace mfcore::bindings {
 namespace {
 
-std::unique_ptr<Sgd> start_sgd(const Network& network, const In& start, Index first,
-                               const SamplerPtr& sampler, std::uint64_t seed, const py::object& step,
-                               Index batch, double ridge, double temperature,
-                               const std::tuple<double, double, double>& rates, Index block,
-                               bool single_precision) {
-    SgdParams params;
+using StepSizes = std::function<void(Index, Index, double*)>;
+
+StepSizes sizes_of(const py::object& step) {
     if (py::isinstance<py::float_>(step)) {
         const double h = step.cast<double>();
-        params.steps = [h](Index, Index count, double* out) { std::fill_n(out, count, h); };
-    } else {
-        // steps(first, count) -> array; kept alive by the shared pointer, dropped under the GIL.
-        params.steps = [call = keep_object(py::function(step))](Index begin, Index count, double* out) {
-            with_gil([&] {
-                const In h = (*call)(begin, count).cast<In>();
-                std::copy_n(vector(h, "schedule", count), count, out);
-            });
-        };
+        return [h](Index, Index count, double* out) { std::fill_n(out, count, h); };
     }
-    params.batch = batch;
-    params.ridge = ridge;
-    params.temperature = temperature;
-    params.rates = {std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
-    params.block = block;
-    const ConstMat rows = matrix(start, "start");
-    return single_precision ? make_sgd<float>(network, rows, first, sampler, seed, std::move(params))
-                            : make_sgd<double>(network, rows, first, sampler, seed, std::move(params));
+    // step(first, count) -> array; kept alive by the shared pointer, dropped under the GIL.
+    return [call = keep_object(py::function(step))](Index begin, Index count, double* out) {
+        with_gil([&] {
+            const In h = (*call)(begin, count).cast<In>();
+            std::copy_n(vector(h, "schedule", count), count, out);
+        });
+    };
 }
 
-py::array_t<double> rows_of(const Sgd& run, void (Sgd::*get)(Mat) const) {
-    auto theta = make<double>({run.count(), run.row()});
-    (run.*get)(writable(theta));
-    return theta;
+/// Independent runs on one clock, which counts steps.
+struct Replicas {
+    std::vector<std::unique_ptr<Sgd>> runs;
+    int threads;
+
+    Replicas(const Network& network, const std::vector<In>& starts, const std::vector<SamplerPtr>& samplers,
+             const std::vector<std::uint64_t>& seeds, const SgdParams& params, bool single_precision,
+             int team)
+        : threads(team) {
+        require(!starts.empty(), "starts", "must not be empty", starts.size());
+        for (const std::size_t size : {samplers.size(), seeds.size()})
+            require(size == starts.size(), "samplers, seeds", "must be one for each start", size);
+        for (std::size_t k = 0; k < starts.size(); ++k) {
+            const ConstMat rows = matrix(starts[k], "start");
+            runs.push_back(single_precision ? make_sgd<float>(network, rows, samplers[k], seeds[k], params)
+                                            : make_sgd<double>(network, rows, samplers[k], seeds[k], params));
+        }
+    }
+
+    End advance(Index target, const StopPredicate& wants_stop) {
+        std::vector<Sgd*> all;
+        for (const auto& run : runs) all.push_back(run.get());
+        return run_together(all, target, threads, wants_stop);
+    }
+
+    py::list each(const std::function<py::object(const Sgd&)>& get) const {
+        py::list list;
+        for (const auto& run : runs) list.append(get(*run));
+        return list;
+    }
+};
+
+py::dict state_of_replicas(const Replicas& self) {
+    const Index row = self.runs[0]->row(), count = self.runs[0]->count();
+    std::vector<Index> anchors, steps;
+    auto neurons = make({static_cast<py::ssize_t>(self.runs.size()), count, row});
+    double* to = neurons.mutable_data();
+    for (const auto& run : self.runs) {
+        const SgdState state = run->save();
+        anchors.push_back(state.anchor);
+        steps.push_back(state.step);
+        to = std::copy(state.neurons.begin(), state.neurons.end(), to);
+    }
+    py::dict arrays;
+    arrays["anchor"] = array_of(anchors);
+    arrays["step"] = array_of(steps);
+    arrays["neurons"] = neurons;
+    return arrays;
+}
+
+void restore_sgd(Replicas& self, const py::dict& arrays) {
+    const auto anchors = entry_of<Index>(arrays, "anchor"), steps = entry_of<Index>(arrays, "step");
+    const auto neurons = entry_of<double>(arrays, "neurons");
+    for (const std::size_t size : {anchors.size(), steps.size()})
+        require(size == self.runs.size(), "state", "must have as many replicas as the run", size);
+    const auto share = static_cast<std::ptrdiff_t>(neurons.size() / self.runs.size());
+    const double* from = neurons.data();
+    Released nogil;
+    for (std::size_t k = 0; k < self.runs.size(); ++k, from += share)
+        self.runs[k]->restore({anchors[k], steps[k], {from, from + share}});
+    const Index target = *std::max_element(steps.begin(), steps.end());
+    if (self.advance(target, [&] { return nogil.wants_stop(); }) == End::out_of_time) throw Interrupted();
 }
 
 }  // namespace
 
 void bind_sgd(py::module_& m) {
-    py::class_<Sgd>(m, "Sgd")
-        .def(py::init(&start_sgd), py::arg("network"), py::arg("start"), py::arg("first"), py::arg("sampler"),
-             py::arg("seed"), py::arg("step"), py::kw_only(), py::arg("batch") = 1, py::arg("ridge") = 0.0,
-             py::arg("temperature") = 0.0, py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0),
-             py::arg("block") = 0, py::arg("single_precision") = false)
-        .def_property_readonly("step", &Sgd::step)
-        .def_property_readonly("diverged_at", &Sgd::diverged_at)
-        .def_property_readonly("anchor", &Sgd::anchor)
-        .def_property_readonly("block_steps", &Sgd::block_steps)
-        .def("theta", [](const Sgd& run) { return rows_of(run, &Sgd::theta); })
-        .def("anchor_theta", [](const Sgd& run) { return rows_of(run, &Sgd::anchor_theta); });
-    m.def(
-        "run_sgd",
-        [](const std::vector<Sgd*>& runs, Index target, int threads, double seconds) {
-            const char* reason = nullptr;
-            {
+    py::class_<Replicas>(m, "Sgd", "Independent runs of stochastic gradient descent on one clock.")
+        .def(py::init([](const Network& network, const std::vector<In>& starts,
+                         const std::vector<SamplerPtr>& samplers, const std::vector<std::uint64_t>& seeds,
+                         const py::object& step, Index batch, double ridge, double temperature,
+                         const std::tuple<double, double, double>& rates, Index block, bool single_precision,
+                         int threads) {
+                 const Rates speeds{std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
+                 return Replicas(network, starts, samplers, seeds,
+                                 {sizes_of(step), batch, ridge, temperature, speeds, block}, single_precision,
+                                 threads);
+             }),
+             py::arg("network"), py::arg("starts"), py::arg("samplers"), py::arg("seeds"), py::arg("step"),
+             py::kw_only(), py::arg("batch") = 1, py::arg("ridge") = 0.0, py::arg("temperature") = 0.0,
+             py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0), py::arg("block") = 0,
+             py::arg("single_precision") = false, py::arg("threads") = 0)
+        .def(
+            "advance",
+            [](Replicas& self, Index step, double seconds) {
                 Released nogil(seconds);
-                run_together(runs, target, threads, [&] { return nogil.wants_end(); });
-                reason = nogil.reason();
-            }
-            for (const Sgd* run : runs)
-                if (run->diverged_at() >= 0) return "diverged";
-            for (const Sgd* run : runs)
-                if (run->step() < target) return reason;
-            return "reached";
-        },
-        py::arg("runs"), py::arg("target"), py::arg("threads") = 0, py::arg("seconds") = INFINITY);
+                return nogil.because(self.advance(step, [&] { return nogil.wants_end(); }));
+            },
+            py::arg("step"), py::arg("seconds") = INFINITY)
+        .def("state", &state_of_replicas)
+        .def("restore", &restore_sgd, py::arg("state"))
+        .def_property_readonly("steps",
+                               [](const Replicas& self) {
+                                   return self.each([](const Sgd& run) { return py::int_(run.step()); });
+                               })
+        .def_property_readonly(
+            "diverged_at",
+            [](const Replicas& self) {
+                return self.each([](const Sgd& run) { return py::int_(run.diverged_at()); });
+            })
+        .def_property_readonly("block_steps",
+                               [](const Replicas& self) { return self.runs[0]->block_steps(); })
+        .def("theta", [](const Replicas& self) {
+            return self.each([](const Sgd& run) {
+                auto theta = make({run.count(), run.row()});
+                run.theta(writable(theta));
+                return py::object(theta);
+            });
+        });
 }
 
 }  // namespace mfcore::bindings

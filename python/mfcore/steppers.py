@@ -26,7 +26,7 @@ from .measures._functions import require_finite
 from .model import Model
 from .network import Network
 from .neurons._flow import rates_of, system_of
-from .runs._ends import message_of
+from .runs._ends import End, ended
 
 __all__ = ["SGD", "FiniteVolume1D", "FiniteVolume2D", "Flow"]
 
@@ -292,13 +292,13 @@ class Flow:
                 self._go(_core.Flow.dopri5(self._system, self.theta, rtol=rtol, atol=atol), duration)
 
     def _go(self, flow: _core.Flow, t: float) -> None:
-        end = flow.run(t, math.inf)
+        end = flow.advance(t, math.inf)
         self.theta[...] = flow.theta().reshape(self.theta.shape)
         self.t += flow.t
-        if end == "interrupted":
+        if end is End.interrupted:
             raise KeyboardInterrupt
-        if end != "reached":
-            raise FloatingPointError(message_of(end, flow))
+        if end is not End.reached:
+            raise FloatingPointError(ended(end, flow).message)
 
 
 def _own(theta: Any, least: int, row: int | None = None) -> FloatArray:

@@ -72,6 +72,41 @@ FiniteVolume::Report FiniteVolume::step(const Field& mass, const double* m, doub
     return report;
 }
 
+FiniteVolumeSteps::FiniteVolumeSteps(FiniteVolume scheme)
+    : scheme_(std::move(scheme)),
+      mass_(scheme_),
+      next_(scheme_),
+      m_(scheme_.potential().rank()),
+      next_m_(m_.size()) {}
+
+FiniteVolumeSteps::Done FiniteVolumeSteps::run(double* cells, double dt, Index steps,
+                                               const StopPredicate& wants_stop) {
+    GridPotential& potential = scheme_.potential();
+    potential.spread(cells, mass_.data());
+    potential.moments(mass_.data(), m_.data());
+    StopPoll stop(wants_stop);
+    Done done{0, INFINITY};
+    while (done.steps < steps) {
+        const FiniteVolume::Report report = scheme_.step(mass_, m_.data(), dt, next_, next_m_.data());
+        double sum = report.descent;
+        for (const double value : next_m_) sum += value;
+        done.bound = !std::isfinite(sum)  ? NAN
+                     : report.outflow > 0 ? scheme_.courant() / report.outflow
+                                          : INFINITY;
+        if (!(dt <= done.bound)) break;
+        std::swap(mass_, next_);
+        std::swap(m_, next_m_);
+        if (++done.steps < steps && stop()) break;
+    }
+    if (done.steps > 0) potential.gather(mass_.data(), cells);
+    return done;
+}
+
+double FiniteVolumeSteps::bound(const double* cells) {
+    std::vector<double> copy(cells, cells + this->cells());
+    return run(copy.data(), 0.0, 1, {}).bound;
+}
+
 namespace {
 
 constexpr double kSafety = 0.9;      // of the stability bound: velocities change from step to step
@@ -102,13 +137,13 @@ public:
         StopPoll stop(wants_stop);
         if (h_ == 0 && flow::unless_interrupted([&] { return first_step(); }) != End::reached) {
             h_ = 0;  // to be found from the beginning
-            return End::stopped;
+            return End::out_of_time;
         }
         while (t_ + h_ <= t) {
             const End end = flow::unless_interrupted([&] { return advance(); });
             if (end == End::reached && (t_ + h_ > t || !stop())) continue;
             shown_ = std::max(shown_, t_);
-            return end == End::reached ? End::stopped : end;
+            return end == End::reached ? End::out_of_time : end;
         }
         const End end = t > t_ ? flow::unless_interrupted([&] { return step_aside(t); }) : End::reached;
         if (end != End::reached) {

@@ -69,7 +69,7 @@ public:
             ahead_known_ = false;
             shown_ = control_.t;
             if (params_.wall > 0 && mass_at_walls() > params_.wall) return End::wall;
-            if (control_.t < t && stop()) return End::stopped;
+            if (control_.t < t && stop()) return End::out_of_time;
         }
         const End end =
             t > control_.t ? flow::unless_interrupted([&] { return step_aside(t); }) : End::reached;

@@ -64,7 +64,7 @@ public:
             const End end = flow::unless_interrupted([&] { return advance(); });
             if (end == End::reached && (t_ >= t || !stop())) continue;
             shown_ = std::max(shown_, t_);
-            return end == End::reached ? End::stopped : end;
+            return end == End::reached ? End::out_of_time : end;
         }
         shown_ = t;
         return End::reached;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/parallel.hpp"
 #include "mfcore/base/errors.hpp"
@@ -105,31 +106,51 @@ private:
     std::vector<double> partial_, residual_, kept_;
 };
 
-/// Whether the last Legendre coefficients of every panel are within the tolerance (eq. (8.3)).
-bool resolved(const Panels& panels, const std::vector<bool>& walls, const double* z, Index columns) {
-    const Index n = panels.nodes;
-    const Index orders = n > 0 ? static_cast<Index>(panels.tail.size()) / n : 0;
-    const auto at = [&](Index i, Index c) {
-        return walls[static_cast<std::size_t>(c)] ? std::max(z[i * columns + c], 0.0) : z[i * columns + c];
-    };
-    for (std::size_t p = 0; p < panels.weight.size(); ++p, z += n * columns) {
-        bool cut = false;
+/// One panel's atoms, radii not below 0.
+struct PanelAtoms {
+    const std::vector<bool>& walls;
+    const double* z;
+    Index nodes, columns;
+
+    double operator()(Index i, Index c) const {
+        const double value = z[i * columns + c];
+        return walls[static_cast<std::size_t>(c)] ? std::max(value, 0.0) : value;
+    }
+    /// Whether some of them wait at a wall and others do not.
+    bool cut() const {
         for (Index c = 0; c < columns; ++c) {
             if (!walls[static_cast<std::size_t>(c)]) continue;
             Index at_wall = 0;
-            for (Index i = 0; i < n; ++i) at_wall += at(i, c) == 0;
-            cut = cut || (at_wall > 0 && at_wall < n);
+            for (Index i = 0; i < nodes; ++i) at_wall += (*this)(i, c) == 0;
+            if (at_wall > 0 && at_wall < nodes) return true;
         }
+        return false;
+    }
+};
+
+/// The size of the last coefficients of coordinate c of panel p, weighted, and what is tolerated of it.
+std::pair<double, double> tail_of(const Panels& panels, std::size_t p, const PanelAtoms& at, bool cut,
+                                  Index c) {
+    const Index n = panels.nodes;
+    const Index orders = n > 0 ? static_cast<Index>(panels.tail.size()) / n : 0;
+    double tail = 0, largest = 0;
+    for (Index m = 0; m < orders; ++m) {
+        double sum = 0;
+        for (Index i = 0; i < n; ++i) sum += panels.tail[m * n + i] * at(i, c);
+        tail += std::abs(sum);
+    }
+    for (Index i = 0; i < n; ++i) largest = std::max(largest, std::abs(at(i, c)));
+    return {panels.weight[p] * tail, (panels.atol + panels.rtol * largest) * (cut ? panels.at_wall : 1)};
+}
+
+/// Whether no panel has last coefficients beyond what is tolerated.
+bool resolved(const Panels& panels, const std::vector<bool>& walls, const double* z, Index columns) {
+    for (std::size_t p = 0; p < panels.weight.size(); ++p, z += panels.nodes * columns) {
+        const PanelAtoms at{walls, z, panels.nodes, columns};
+        const bool cut = at.cut();
         for (Index c = 0; c < columns; ++c) {
-            double tail = 0, largest = 0;
-            for (Index m = 0; m < orders; ++m) {
-                double sum = 0;
-                for (Index i = 0; i < n; ++i) sum += panels.tail[m * n + i] * at(i, c);
-                tail += std::abs(sum);
-            }
-            for (Index i = 0; i < n; ++i) largest = std::max(largest, std::abs(at(i, c)));
-            const double tolerated = (panels.atol + panels.rtol * largest) * (cut ? panels.at_wall : 1);
-            if (panels.weight[p] * tail > tolerated) return false;
+            const auto [tail, tolerated] = tail_of(panels, p, at, cut, c);
+            if (tail > tolerated) return false;
         }
     }
     return true;
@@ -147,6 +168,23 @@ bool inside(const AtomParams& params, const double* y, Index size) {
 }
 
 }  // namespace
+
+void panel_tails(const Panels& panels, const std::vector<bool>& nonnegative, ConstMat z, Mat tails,
+                 Mat tolerated) {
+    const auto count = static_cast<Index>(panels.weight.size());
+    require(z.rows == count * panels.nodes, "z", "must have all atoms of the panels", z.rows);
+    require(static_cast<Index>(nonnegative.size()) == z.cols, "nonnegative", "has the wrong length",
+            nonnegative.size());
+    for (Index p = 0; p < count; ++p) {
+        const PanelAtoms at{nonnegative, z.row(p * panels.nodes), panels.nodes, z.cols};
+        const bool cut = at.cut();
+        for (Index c = 0; c < z.cols; ++c) {
+            const auto [tail, allowed] = tail_of(panels, static_cast<std::size_t>(p), at, cut, c);
+            tails.row(p)[c] = tail;
+            tolerated.row(p)[c] = allowed;
+        }
+    }
+}
 
 PointFeatures point_features(std::shared_ptr<const ReducedFeatures> features) {
     PointFeatures out{features->coordinates(), features->size(), features->nanoseconds(), {}};

@@ -37,7 +37,7 @@ public:
         while (counts_.steps < target) {
             const End end = flow::unless_interrupted([&] { return advance(); });
             if (end != End::reached) return end;
-            if (counts_.steps < target && stop()) return End::stopped;
+            if (counts_.steps < target && stop()) return End::out_of_time;
         }
         return End::reached;
     }

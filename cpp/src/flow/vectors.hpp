@@ -8,13 +8,13 @@
 
 namespace mfcore::inline flow {
 
-/// Return what `body` returns, or `stopped` if it was interrupted, which leaves the state as it was.
+/// What `body` returns, or `out_of_time` if that was wanted in its midst: it leaves the state as it was then.
 template <class Body>
 End unless_interrupted(Body&& body) {
     try {
         return body();
     } catch (const Interrupted&) {
-        return End::stopped;
+        return End::out_of_time;
     }
 }
 

@@ -43,8 +43,7 @@ class SgdRun final : public Sgd {
 public:
     using Tiles = NeuronTiles<T, R>;
 
-    SgdRun(const Network& network, ConstMat start, Index first, SamplerPtr sampler, std::uint64_t seed,
-           SgdParams params)
+    SgdRun(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed, SgdParams params)
         : network_(network),
           params_(std::move(params)),
           sampler_(std::move(sampler)),
@@ -52,14 +51,11 @@ public:
           d_(sampler_->dimension()),
           state_(network_, start),
           direct_(is_direct(network_, params_, d_, state_.tiles())),
-          steps_(direct_ ? 1 : choose_steps(network_, params_, d_)),
-          anchor_(first),
-          step_(first) {
+          steps_(direct_ ? 1 : choose_steps(network_, params_, d_)) {
         require(state_.finite(), "start", "must be finite in the precision of the run", "infinity");
-        require(first % steps_ == 0, "first", "must be the start of a block", first);
     }
 
-    Index run(Index target, int threads, const StopPredicate& wants_stop) override {
+    End run(Index target, int threads, const StopPredicate& wants_stop) override {
         require(target >= step_, "target", "must not be before the current step", target);
         // One parallel region per segment of a few milliseconds, so that stops are answered soon.
         const Index segment =
@@ -74,14 +70,29 @@ public:
                 advance_inside(target, threads);
         } catch (const Interrupted&) {  // in the midst of a block, which is as if it had not begun
         }
-        return step_;
+        if (diverged_at_ >= 0) return End::diverged;
+        return step_ < target ? End::out_of_time : End::reached;
     }
 
     Index step() const override { return step_; }
     Index diverged_at() const override { return diverged_at_; }
     void theta(Mat out) const override { (inside_ ? *inside_ : state_).unpack(network_, out); }
-    Index anchor() const override { return anchor_; }
-    void anchor_theta(Mat out) const override { state_.unpack(network_, out); }
+    SgdState save() const override {
+        SgdState saved{anchor_, step_, std::vector<double>(static_cast<std::size_t>(count() * row()))};
+        state_.unpack(network_, {saved.neurons.data(), count(), row()});
+        return saved;
+    }
+    void restore(const SgdState& saved) override {
+        require(saved.anchor >= 0 && saved.anchor % steps_ == 0, "anchor", "must be the start of a block",
+                saved.anchor);
+        require(static_cast<Index>(saved.neurons.size()) == count() * row(), "neurons", "has the wrong size",
+                saved.neurons.size());
+        state_ = Tiles(network_, {saved.neurons.data(), count(), row()});
+        inside_.reset();
+        anchor_ = step_ = saved.anchor;
+        held_ = 0;
+        diverged_at_ = -1;
+    }
     Index block_steps() const override { return steps_; }
     Index count() const override { return state_.count(); }
     Index row() const override { return network_.row(d_); }
@@ -223,7 +234,7 @@ private:
     Tiles state_;  // at step anchor_, the start of a block
     bool direct_;
     Index steps_;
-    Index anchor_, step_, held_ = 0, diverged_at_ = -1;
+    Index anchor_ = 0, step_ = 0, held_ = 0, diverged_at_ = -1;
     Crowding crowding_;
     std::optional<Tiles> inside_;  // at step_, if that is inside a block
     std::optional<Tiles> backup_;  // memory for a copy
@@ -233,11 +244,8 @@ private:
 
 }  // namespace
 
-void run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop) {
-    if (runs.size() == 1) {
-        if (runs[0]->step() < target) runs[0]->run(target, threads, wants_stop);
-        return;
-    }
+End run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop) {
+    if (runs.size() == 1 && runs[0]->step() < target) return runs[0]->run(target, threads, wants_stop);
     // Only the calling thread may ask whether to stop: the runs advance together by slices of whole blocks.
     const int team = resolve_threads(threads);
     const bool across = static_cast<int>(runs.size()) >= team;
@@ -256,24 +264,26 @@ void run_together(const std::vector<Sgd*>& runs, Index target, int threads, cons
         });
         if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(20)) slice *= 2;
     }
+    return std::any_of(runs.begin(), runs.end(), diverged) ? End::diverged
+           : at < target                                   ? End::out_of_time
+                                                           : End::reached;
 }
 
 template <class T>
-std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, Index first, SamplerPtr sampler,
-                              std::uint64_t seed, SgdParams params) {
+std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed,
+                              SgdParams params) {
     require(params.batch > 0, "batch", "must be > 0", params.batch);
     require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
     require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
     require_rows(network, start, sampler->dimension(), "start");
     return with_tile_width<T>(start.rows, [&](auto width) -> std::unique_ptr<Sgd> {
-        return std::make_unique<SgdRun<T, width()>>(network, start, first, std::move(sampler), seed,
+        return std::make_unique<SgdRun<T, width()>>(network, start, std::move(sampler), seed,
                                                     std::move(params));
     });
 }
 
-template std::unique_ptr<Sgd> make_sgd<double>(const Network&, ConstMat, Index, SamplerPtr, std::uint64_t,
+template std::unique_ptr<Sgd> make_sgd<double>(const Network&, ConstMat, SamplerPtr, std::uint64_t,
                                                SgdParams);
-template std::unique_ptr<Sgd> make_sgd<float>(const Network&, ConstMat, Index, SamplerPtr, std::uint64_t,
-                                              SgdParams);
+template std::unique_ptr<Sgd> make_sgd<float>(const Network&, ConstMat, SamplerPtr, std::uint64_t, SgdParams);
 
 }  // namespace mfcore::inline sgd

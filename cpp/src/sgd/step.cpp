@@ -310,9 +310,10 @@ StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y
         sgd.steps = [&](Index begin, Index count, double* out) { std::copy_n(h + begin, count, out); };
         sgd.ridge = params.ridge;
         sgd.rates = params.rates;
-        const auto run = make_sgd<double>(network, theta, 0, finite_law(x, y), 0, std::move(sgd));
+        const auto run = make_sgd<double>(network, theta, finite_law(x, y), 0, std::move(sgd));
         const Index whole = x.rows / run->block_steps() * run->block_steps();
-        done = run->run(whole, params.threads, wants_stop);
+        run->run(whole, params.threads, wants_stop);
+        done = run->step();
         run->theta(theta);
         if (done < whole && run->diverged_at() < 0) return {done, true};
     }

@@ -90,6 +90,13 @@ def table_of(value: Any, where: str = "") -> Table:
     return table
 
 
+def shown_call(value: Any) -> str:
+    """The dataclass `value` as a call of its class, with the arguments that are not the defaults."""
+    fields = [(field, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init]
+    given = (f"{field.name}={entry!r}" for field, entry in fields if entry != field.default)
+    return f"{type(value).__name__}({', '.join(given)})"
+
+
 def from_config(value: Any, where: str = "") -> Any:
     """The inverse of `to_config`: tables with a kind become objects again, at any depth."""
     _check_depth(where)

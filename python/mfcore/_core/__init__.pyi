@@ -1,3 +1,4 @@
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
@@ -86,6 +87,16 @@ class Deadline:
 def check_stop() -> None: ...
 
 # run
+class End(enum.Enum):
+    reached = 0
+    out_of_time = 1
+    interrupted = 2
+    stationary = 3
+    diverged = 4
+    stuck = 5
+    unresolved = 6
+    wall = 7
+
 def resolve_threads(requested: int = ...) -> int: ...
 def build_info() -> dict[str, Any]: ...
 def fma_peak(threads: int = ..., single_precision: bool = ...) -> float: ...
@@ -275,10 +286,9 @@ class Sgd:
     def __init__(
         self,
         network: Network,
-        start: _Array,
-        first: int,
-        sampler: Sampler,
-        seed: int,
+        starts: list[_Array],
+        samplers: list[Sampler],
+        seeds: list[int],
         step: float | Callable[[int, int], _Array],
         *,
         batch: int = ...,
@@ -287,19 +297,18 @@ class Sgd:
         rates: tuple[float, float, float] = ...,
         block: int = ...,
         single_precision: bool = ...,
+        threads: int = ...,
     ) -> None: ...
+    def advance(self, step: int, seconds: float = ...) -> End: ...
+    def state(self) -> dict[str, npt.NDArray[Any]]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
     @property
-    def step(self) -> int: ...
+    def steps(self) -> list[int]: ...
     @property
-    def diverged_at(self) -> int: ...
-    @property
-    def anchor(self) -> int: ...
+    def diverged_at(self) -> list[int]: ...
     @property
     def block_steps(self) -> int: ...
-    def theta(self) -> _Array: ...
-    def anchor_theta(self) -> _Array: ...
-
-def run_sgd(runs: list[Sgd], target: int, threads: int = ..., seconds: float = ...) -> str: ...
+    def theta(self) -> list[_Array]: ...
 
 class AtomParams:
     def __init__(
@@ -321,6 +330,7 @@ class Panels:
     def __init__(
         self, *, nodes: int, tail: list[float], weight: list[float], rtol: float, atol: float, at_wall: float
     ) -> None: ...
+    def tails(self, z: _Array, nonnegative: Sequence[bool]) -> tuple[_Array, _Array]: ...
 
 class System:
     @staticmethod
@@ -382,6 +392,13 @@ class System:
     def speed(self) -> list[float]: ...
     def __call__(self, theta: _Array) -> _Array: ...
 
+def factors_of_table(table: _Array, last: int, tolerance: float) -> tuple[_Array, _Array, _Array, _Array]: ...
+def fewer_factors(
+    first: _Array, second: _Array, core: _Array, nodes: _Array, tolerance: float
+) -> tuple[_Array, _Array, _Array, _Array]: ...
+def column_span(table: _Array, tolerance: float) -> tuple[_Array, _Array]: ...
+def factors_of_line(table: _Array, tolerance: float) -> tuple[_Array, _Array, _Array]: ...
+
 class GridPotential:
     def __init__(
         self,
@@ -426,8 +443,8 @@ class Flow:
         system: System,
         start: _Array,
         *,
-        rtol: float = ...,
-        atol: float = ...,
+        rtol: float,
+        atol: float,
         tolerance: float = ...,
         first_step: float = ...,
     ) -> Flow: ...
@@ -445,7 +462,9 @@ class Flow:
         tolerance: float = ...,
         wall: float = ...,
     ) -> Flow: ...
-    def run(self, t: float, seconds: float = ...) -> str: ...
+    def advance(self, t: float, seconds: float = ...) -> End: ...
+    def state(self) -> dict[str, _Array]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
     @property
     def t(self) -> float: ...
     @property
@@ -460,8 +479,6 @@ class Flow:
     @property
     def evaluations(self) -> int: ...
     def theta(self) -> _Array: ...
-    def save(self) -> tuple[_Array, _Array]: ...
-    def restore(self, numbers: list[float], vectors: _Array) -> None: ...
 
 class DiffusionAxis:
     def __init__(
@@ -482,7 +499,7 @@ class FokkerPlanck(Flow):
         *,
         temperature: float,
         t: float = ...,
-        rtol: float = ...,
+        rtol: float,
         first: float = ...,
         step: float = ...,
         order: int = ...,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from .._base import check
-from .._base.registry import configurable
+from .._base.registry import configurable, shown_call
 from ..measures._measure import Cloud
 from ..model import Model
 from ..reductions._model import ReducedModel
@@ -17,7 +16,7 @@ _FIXED = ("euler", "heun", "rk4")
 
 
 @configurable
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Atoms:
     """The law ρ_t as weighted atoms z_i, ż_i = −rate·∇Ψ_λ(z_i; ρ), in the model's reduced coordinates.
 
@@ -63,60 +62,36 @@ class Atoms:
         (True, True)
     """
 
-    count: int | None
-    cloud: Cloud | None  # the argument `start`, under another name because `start` is a method
-    rtol: float
-    atol: float
-    method: str
-    step: float | None
-    tolerance: float | None
+    count: int | None = None
+    _: KW_ONLY
+    start: Cloud | None = None
+    rtol: float = 1e-8
+    atol: float = 1e-10
+    method: str = "dopri5"
+    step: float | None = None
+    tolerance: float | None = None
 
-    def __init__(
-        self,
-        count: int | None = None,
-        *,
-        start: Cloud | None = None,
-        rtol: float = 1e-8,
-        atol: float = 1e-10,
-        method: str = "dopri5",
-        step: float | None = None,
-        tolerance: float | None = None,
-    ) -> None:
-        if start is not None:
-            check.instance(start, "start", Cloud, "an mf.Cloud(points, weights)")
-        if count is not None and start is not None:
-            raise ValueError(f"count must be left out with start, got {count!r}")
-        check.choice(method, "method", ("dopri5", *_FIXED, *KINDS))
-        if method in _FIXED and step is None:
-            raise ValueError(f"step must be given with method={method!r}")
-        if method not in _FIXED and step is not None:
+    def __post_init__(self) -> None:
+        if self.start is not None:
+            check.instance(self.start, "start", Cloud, "an mf.Cloud(points, weights)")
+        if self.count is not None and self.start is not None:
+            raise ValueError(f"count must be left out with start, got {self.count!r}")
+        check.choice(self.method, "method", ("dopri5", *_FIXED, *KINDS))
+        if self.method in _FIXED and self.step is None:
+            raise ValueError(f"step must be given with method={self.method!r}")
+        if self.method not in _FIXED and self.step is not None:
             raise ValueError(
-                f"step must be left out with method={method!r}, which chooses its own, got {step!r}"
+                f"step must be left out with method={self.method!r}, which chooses its own, got {self.step!r}"
             )
-        values = {
-            "count": None if count is None else check.count(count, "count"),
-            "cloud": start,
-            "rtol": check.number(rtol, "rtol", above=0),
-            "atol": check.number(atol, "atol", above=0),
-            "method": method,
-            "step": None if step is None else check.number(step, "step", above=0),
-            "tolerance": None if tolerance is None else check.number(tolerance, "tolerance", above=0),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        if self.count is not None:
+            object.__setattr__(self, "count", check.count(self.count, "count"))
+        for name in ("rtol", "atol", "step", "tolerance"):
+            if name in ("rtol", "atol") or getattr(self, name) is not None:
+                object.__setattr__(self, name, check.number(getattr(self, name), name, above=0))
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> AtomRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> AtomRung:
         """A run of this method at t = 0."""
         return AtomRung(self, model, seed, threads)
 
-    def _arguments(self) -> dict[str, Any]:
-        """What `Atoms(…)` was called with."""
-        names = ["start" if f.name == "cloud" else f.name for f in fields(self)]
-        values = [getattr(self, f.name) for f in fields(self)]
-        return {name: value for name, value in zip(names, values, strict=True) if value is not None}
-
-    def _to_config(self) -> dict[str, Any]:
-        return {"kind": "Atoms", **self._arguments()}
-
     def __repr__(self) -> str:
-        return f"Atoms({', '.join(f'{name}={value!r}' for name, value in self._arguments().items())})"
+        return shown_call(self)

@@ -13,10 +13,12 @@ from .. import _core
 from .._base.check import FloatArray
 from ..grids._separable import Separable
 from ..reductions._model import ReducedModel
+from ..runs._ends import End
+from ..runs._rung import State
 from ..runs._stiff import KINDS, ImplicitFlow
 from ._boxes import enclosing, inside, separated
 from ._field import clamped, moments, system_of
-from ._panels import NODES, TAIL, Mesh, refined, tails
+from ._panels import NODES, TAIL, Mesh, refined
 
 if TYPE_CHECKING:
     from ._atoms import Atoms
@@ -113,9 +115,9 @@ class Carried:
         """The atoms z_i, shape (N, k)."""
         return self.flow.theta().reshape(len(self.weights), -1)
 
-    def run(self, t: float, seconds: float) -> str:
-        """Integrate up to time t; returns how the core says it ended."""
-        while (end := self.flow.run(t - self._now.since, seconds)) == "unresolved":
+    def advance(self, t: float, seconds: float) -> End:
+        """Go to time t."""
+        while (end := self.flow.advance(t - self._now.since, seconds)) is End.unresolved:
             self._adapt()
         return end
 
@@ -131,10 +133,9 @@ class Carried:
             return separable.predictions(found)
         return moments(self._reduced, z, weights, self._threads)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """All that `restore` needs."""
-        now, (numbers, vectors) = self._now, self.flow.save()
-        state = {"numbers": numbers, "vectors": vectors}
+        now, state = self._now, self.flow.state()
         state["before"] = np.array([now.slack, now.since, *now.before])
         if now.mesh is not None:
             state["panels"] = np.array([now.mesh.level, now.mesh.index], dtype=np.int64)
@@ -158,23 +159,25 @@ class Carried:
         counts = (int(steps), int(rejected), int(evaluations), drift)
         now = _Now(weights, mesh, slack, box, separable, since, counts)
         self._now = self._begin(now, np.zeros((len(weights), len(self._walls))), 0.0)
-        self.flow.restore(state["numbers"].tolist(), state["vectors"])
+        self.flow.restore(dict(state))
 
     def _begin(self, now: _Now, points: FloatArray, first_step: float) -> _Now:
-        """Start an integrator at these atoms."""
-        panels = _core.Panels()
-        if now.mesh is not None:
-            panels = _core.Panels(
-                nodes=NODES,
-                tail=TAIL.ravel().tolist(),
-                weight=_tail_weights(now.mesh).tolist(),
-                rtol=now.slack * _SHARE * self._method.rtol,
-                atol=now.slack * _SHARE * self._method.atol,
-                at_wall=_WALL,
-            )
+        """With a flow of these atoms."""
+        panels = _core.Panels() if now.mesh is None else self._panels(now.mesh, now.slack)
         gradients = now.separable or self._reduced
         system = system_of(self._reduced, gradients, now.weights, now.box, panels, self._threads)
         return now._replace(flow=self._flow_of(system, points.ravel(), now.weights, first_step))
+
+    def _panels(self, mesh: Mesh, slack: float) -> _core.Panels:
+        """The panels of a mesh, and how well they must be resolved."""
+        return _core.Panels(
+            nodes=NODES,
+            tail=TAIL.ravel().tolist(),
+            weight=_tail_weights(mesh).tolist(),
+            rtol=slack * _SHARE * self._method.rtol,
+            atol=slack * _SHARE * self._method.atol,
+            at_wall=_WALL,
+        )
 
     def _flow_of(
         self, system: _core.System, start: FloatArray, weights: FloatArray, first_step: float
@@ -233,25 +236,19 @@ class Carried:
         assert self._coarsest is not None
         # Where the atoms are, and where the step leads: both are as smooth as the map from x is so far.
         both = np.concatenate([z, next_], axis=1)
+        walls = np.resize(self._walls, both.shape[1]).tolist()
         while True:
-            allowed, weight = slack * self._allowed(mesh, both), _tail_weights(mesh)[:, None]
-            rough = np.asarray((weight * tails(self.clamped(both)) > _HALF * allowed).any(axis=1))
+            tails, allowed = self._panels(mesh, slack).tails(both, walls)
+            rough = np.asarray((tails > _HALF * allowed).any(axis=1))
             if not rough.any():
                 break
+            weight = _tail_weights(mesh)[:, None]
             limit = 0.1 * allowed / weight if unite else np.zeros_like(allowed)
             finer, atoms = refined(mesh, both, rough, limit, self._coarsest, max(self._most, len(mesh)))
             if (finer.level, finer.index) == (mesh.level, mesh.index):  # no atoms left
                 slack *= 10.0
             mesh, both, unite = finer, atoms, False
         return mesh, self.clamped(both[:, : z.shape[1]]), slack
-
-    def _allowed(self, mesh: Mesh, z: FloatArray) -> FloatArray:
-        """The tolerance of the tails of the panels, as the core computes it (flow/atoms.hpp, eq. (8.3))."""
-        pieces = self.clamped(z).reshape(len(mesh), NODES, -1)
-        at_wall = (pieces[:, :, np.resize(self._walls, pieces.shape[2])] == 0).sum(axis=1)
-        cut = ((at_wall > 0) & (at_wall < NODES)).any(axis=1)
-        allowed = self._method.atol + self._method.rtol * np.abs(pieces).max(axis=1)
-        return np.asarray(_SHARE * allowed * np.where(cut, _WALL, 1.0)[:, None])
 
     def _is_dear(self, atoms: int) -> bool:
         """Whether features cost enough to build separable ones; an estimate, never a measured time."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import numpy as np
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ..runs._difference import error_between, extrapolated
+from ..runs._ends import End
 from ..runs._stiff import KINDS
 from ._carried import Carried
 from ._panels import Mesh
@@ -82,15 +84,20 @@ class Companions:
             like=self._atoms,
         )
 
-    def follow(self, seconds: float) -> str:
-        """Bring all companions to the time of the run; returns "reached", "interrupted" or "out of time"."""
+    @property
+    def runs(self) -> list[Carried]:
+        """All of them."""
+        return [*self._fewer, self._longer]
+
+    def follow(self, seconds: float) -> End:
+        """Go to where the run is, unless Ctrl-C or the time says otherwise."""
         deadline, t = time.monotonic() + seconds, self._atoms.t
-        for companion in [*self._fewer, self._longer]:
+        for companion in self.runs:
             to = self._even(t) if companion is self._longer else t
-            end = companion.run(to, max(deadline - time.monotonic(), 0.0))
-            if end in ("interrupted", "out of time"):
+            end = companion.advance(to, max(deadline - time.monotonic(), 0.0))
+            if end in (End.interrupted, End.out_of_time):
                 return end
-        return "reached"
+        return End.reached
 
     def error(self, f: FloatArray) -> float:
         """The error of the risk of predictions f, from steps and from the number of atoms; inf if unknown."""
@@ -146,26 +153,10 @@ class Companions:
         if h is None or abs(missing - h) > 0.5 * h:
             return None
         last = self._run(self._method, self._longer.points, self._longer.weights)
-        return last if last.run(h, math.inf) == "reached" else None
-
-    def state(self) -> dict[str, np.ndarray]:
-        """The states of all companions."""
-        return {
-            f"companion{k}_{name}": a
-            for k, run in enumerate([*self._fewer, self._longer])
-            for name, a in run.state().items()
-        }
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go back to a saved state."""
-        for k, run in enumerate([*self._fewer, self._longer]):
-            start = f"companion{k}_"
-            run.restore({name[len(start) :]: a for name, a in state.items() if name.startswith(start)})
+        return last if last.advance(h, math.inf) is End.reached else None
 
 
 def _with_longer_steps(method: Atoms) -> Atoms:
     if method.step is not None:
-        changes = {"step": 2 * method.step}
-    else:
-        changes = {"rtol": _RATIO * method.rtol, "atol": _RATIO * method.atol}
-    return type(method)(**(method._arguments() | changes))
+        return replace(method, step=2 * method.step)
+    return replace(method, rtol=_RATIO * method.rtol, atol=_RATIO * method.atol)

@@ -143,12 +143,6 @@ def start_mesh(
         mesh = mesh.halved(rough)
 
 
-def tails(z: FloatArray) -> FloatArray:
-    """|ẑ_14| + |ẑ_15| of eq. (8.3) for every panel and coordinate, shape (panels, k)."""
-    panels = z.reshape(-1, NODES, z.shape[1])
-    return np.asarray(np.abs(np.einsum("mi,pic->pmc", TAIL, panels)).sum(axis=1))
-
-
 def doubled(mesh: Mesh, z: FloatArray) -> tuple[Mesh, FloatArray]:
     """Halve every panel; the new atoms are interpolated."""
     every = np.ones(len(mesh), dtype=bool)

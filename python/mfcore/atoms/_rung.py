@@ -7,6 +7,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +18,9 @@ from .._base.check import memory as check_memory
 from ..measures._measure import Cloud
 from ..model import Model
 from ..reductions._model import ReducedModel
-from ..runs._ends import message_of
+from ..runs._ends import End, Ended, ended
 from ..runs._reduced import reduced_of
+from ..runs._rung import State, labelled, part_of
 from ._carried import Carried
 from ._companions import Companions
 from ._field import chunks, features_at, gradients_at
@@ -66,12 +69,11 @@ class AtomRung:
                 mesh=self._mesh,
                 most=self._most,
             )
-        self._end = "reached"
 
     def _start(self) -> tuple[FloatArray, FloatArray, list[tuple[FloatArray, FloatArray]]]:
         """Points and masses at t = 0, and those of the coarser runs (none: these adapt by themselves)."""
         method, reduced = self._method, self._reduced
-        initial, given = reduced.initial, method.cloud
+        initial, given = reduced.initial, method.start
         if given is not None:
             return given.points.copy(), given.weights.copy(), []
         free = freedom(initial)
@@ -114,26 +116,16 @@ class AtomRung:
         """The time reached."""
         return self._atoms.t
 
-    @property
-    def status(self) -> str:
-        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
-        return {"reached": "running", "out of time": "running", "stuck": "diverged"}.get(self._end, self._end)
-
-    @property
-    def message(self) -> str:
-        """What ended the run, and what to do."""
-        since, done = self._atoms.before
-        return message_of(self._end, self._atoms.flow, self._method.tolerance, since=since, done=done)
-
-    def advance(self, t: float, seconds: float) -> bool:
+    def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
         deadline = time.monotonic() + seconds
-        self._end = self._atoms.run(t, seconds)
-        if self._companions is not None and self._end not in ("interrupted", "out of time"):
-            end = self._companions.follow(max(deadline - time.monotonic(), 0.0))
-            if end != "reached":
-                self._end = end
-        return self._end == "reached"
+        end = self._atoms.advance(t, seconds)
+        if self._companions is not None and end not in (End.interrupted, End.out_of_time):
+            followed = self._companions.follow(max(deadline - time.monotonic(), 0.0))
+            if followed is not End.reached:
+                end = followed
+        since, done = self._atoms.before
+        return ended(end, self._atoms.flow, self._method.tolerance, since=since, done=done)
 
     def measure(self) -> Cloud:
         """The atoms."""
@@ -196,16 +188,17 @@ class AtomRung:
         """Nothing beside the standard ones."""
         return {}
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """That of the atoms, and of those they are compared with."""
-        state = self._atoms.state()
-        return state if self._companions is None else state | self._companions.state()
+        companions = [] if self._companions is None else self._companions.runs
+        parts = [labelled(f"companion{k}", run.state()) for k, run in enumerate(companions)]
+        return reduce(or_, parts, self._atoms.state())
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._atoms.restore({name: a for name, a in state.items() if not name.startswith("companion")})
-        if self._companions is not None:
-            self._companions.restore(state)
+        self._atoms.restore(state)
+        for k, run in enumerate([] if self._companions is None else self._companions.runs):
+            run.restore(part_of(state, f"companion{k}"))
 
     def meta(self) -> dict[str, Any]:
         """Atoms, steps done and refused, and evaluations of ∇Ψ."""
@@ -229,13 +222,13 @@ def _check(method: Atoms, reduced: ReducedModel) -> None:
     names = ", ".join(reduced.coordinates)
     if getattr(reduced.gradients, "function", None) is None:
         raise ValueError("gradients must be given for the atoms of a ReducedModel to move, got None")
-    if method.cloud is None and reduced.initial is None:
+    if method.start is None and reduced.initial is None:
         raise ValueError(
             f"start must be an mf.Cloud of atoms ({names}): the model has no initial law in these "
             "coordinates; got None"
         )
-    if method.cloud is not None:
-        points = method.cloud.points
+    if method.start is not None:
+        points = method.start.points
         if points.shape[1] != len(reduced.coordinates):
             raise ValueError(f"start must have points ({names}), got rows of length {points.shape[1]}")
         negative = (points < 0) & np.array(reduced.nonnegative)

@@ -69,8 +69,8 @@ def _list(_: argparse.Namespace) -> None:
 
 
 def _is_method(thing: Any) -> bool:
-    """Whether `mf.solve` takes instances of this class."""
-    return inspect.isclass(thing) and hasattr(thing, "start")
+    """Whether `mf.solve` takes instances of it."""
+    return inspect.isclass(thing) and hasattr(thing, "begin")
 
 
 def _version(package: str) -> str:

@@ -33,8 +33,8 @@ def initial_grid(reduced: ReducedModel, method: PDE) -> tuple[Grid, FloatArray]:
             f"model must have one or two moving coordinates for a density on a grid, got {len(moving)} of "
             f"({', '.join(names)}); mf.Atoms takes any number"
         )
-    if method.density is not None:
-        return _given(reduced, method.density)
+    if method.start is not None:
+        return _given(reduced, method.start)
     law = reduced.initial
     if law is None:
         raise ValueError(
@@ -81,10 +81,8 @@ def initial_grid(reduced: ReducedModel, method: PDE) -> tuple[Grid, FloatArray]:
 
 
 def starts_sharp(reduced: ReducedModel, method: PDE) -> bool:
-    """Whether ρ₀ is a point along some moving coordinate: then nothing is smooth, and schemes are of
-    order 1.
-    """
-    if method.density is not None or not hasattr(reduced.initial, "support"):
+    """Whether the initial law knows a moving coordinate exactly: nothing is smooth then."""
+    if method.start is not None or not hasattr(reduced.initial, "support"):
         return False
     limits = zip(reduced.initial.support(), reduced.rates, strict=True)
     return any(rate > 0 and low == high for (low, high), rate in limits)

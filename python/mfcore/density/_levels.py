@@ -15,6 +15,7 @@ from .. import _core
 from .._base.check import FloatArray
 from ..grids._grid import Grid, transfer
 from ..reductions._model import ReducedModel
+from ..runs._ends import End
 from ._cells import starts_sharp
 from ._gathered import atoms_in
 
@@ -57,15 +58,13 @@ class Levels(NamedTuple):
     fine: Solver
     coarser: tuple[Solver, ...]
 
-    def follow(self, deadline: float) -> str:
-        """Bring the coarser runs to the time of the fine one; returns "reached", "out of time" or
-        "interrupted".
-        """
+    def follow(self, deadline: float) -> End:
+        """The coarser ones go to where the fine one is, unless Ctrl-C or the time says otherwise."""
         for coarse in self.coarser:
-            end = coarse.flow.run(self.fine.flow.t, max(deadline - time.monotonic(), 0.0))
-            if end in ("out of time", "interrupted"):
+            end = coarse.flow.advance(self.fine.flow.t, max(deadline - time.monotonic(), 0.0))
+            if end in (End.out_of_time, End.interrupted):
                 return end
-        return "reached"
+        return End.reached
 
 
 class Discretisation:

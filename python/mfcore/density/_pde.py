@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from .._base import check
-from .._base.registry import configurable
+from .._base.registry import configurable, shown_call
 from ..measures._measure import Density
 from ..model import Model
 from ..reductions._model import ReducedModel
@@ -21,7 +20,7 @@ _NOISY = "scharfetter-gummel"
 
 
 @configurable
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class PDE:
     """The limit ρ_t itself, ∂ρ = ∇·(ρ∇Ψ_λ) + β⁻¹Δρ in reduced coordinates, on a grid of one or two of them.
 
@@ -71,44 +70,31 @@ class PDE:
         (True, True)
     """
 
-    cells: int | tuple[int, ...] | None
-    scheme: str | None
-    step: float | None
-    extent: Mapping[str, tuple[float, float]] | None
-    tolerance: float | None
-    error: bool
-    density: Density | None  # the argument `start`, under another name because `start` is a method
+    cells: int | Sequence[int] | None = None
+    _: KW_ONLY
+    scheme: str | None = None
+    step: float | None = None
+    extent: Mapping[str, tuple[float, float]] | None = None
+    tolerance: float | None = None
+    error: bool = True
+    start: Density | None = None
 
-    def __init__(
-        self,
-        cells: int | Sequence[int] | None = None,
-        *,
-        scheme: str | None = None,
-        step: float | None = None,
-        extent: Mapping[str, tuple[float, float]] | None = None,
-        tolerance: float | None = None,
-        error: bool = True,
-        start: Density | None = None,
-    ) -> None:
-        if start is not None:
-            check.instance(start, "start", Density, "an mf.Density")
-            given: dict[str, object] = {"cells": cells, "extent": extent}
-            for name in given:
-                if given[name] is not None:
-                    raise ValueError(f"{name} must be left out with start, got {given[name]!r}")
-        if scheme is not None:
-            check.choice(scheme, "scheme", (*_NOISELESS, _NOISY))
-        values = {
-            "cells": None if cells is None else _cells(cells),
-            "scheme": scheme,
-            "step": None if step is None else check.number(step, "step", above=0),
-            "extent": None if extent is None else _extent(extent),
-            "tolerance": None if tolerance is None else check.number(tolerance, "tolerance", above=0),
-            "error": check.boolean(error, "error"),
-            "density": start,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        if self.start is not None:
+            check.instance(self.start, "start", Density, "an mf.Density")
+            for name in ("cells", "extent"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} must be left out with start, got {getattr(self, name)!r}")
+        if self.scheme is not None:
+            check.choice(self.scheme, "scheme", (*_NOISELESS, _NOISY))
+        if self.cells is not None:
+            object.__setattr__(self, "cells", _cells(self.cells))
+        for name in ("step", "tolerance"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check.number(getattr(self, name), name, above=0))
+        if self.extent is not None:
+            object.__setattr__(self, "extent", _extent(self.extent))
+        check.boolean(self.error, "error")
 
     def scheme_for(self, model: ReducedModel) -> str:
         """The scheme this method uses on a model: its own if it fits the temperature, else the default."""
@@ -123,22 +109,12 @@ class PDE:
             raise ValueError(f"scheme must be 'muscl' or 'upwind' at temperature = 0, got {self.scheme!r}")
         return self.scheme
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> DensityRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> DensityRung:
         """A run of this method at t = 0."""
-        return DensityRung(self, model, seed, threads)
-
-    def _arguments(self) -> dict[str, Any]:
-        """What `PDE(…)` was called with."""
-        names = ["start" if f.name == "density" else f.name for f in fields(self)]
-        values = [getattr(self, f.name) for f in fields(self)]
-        given = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        return {name: value for name, value in given.items() if (name, value) != ("error", True)}
-
-    def _to_config(self) -> dict[str, Any]:
-        return {"kind": "PDE", **self._arguments()}
+        return DensityRung(self, model, threads)
 
     def __repr__(self) -> str:
-        return f"PDE({', '.join(f'{name}={value!r}' for name, value in self._arguments().items())})"
+        return shown_call(self)
 
 
 def _cells(given: object) -> int | tuple[int, ...]:

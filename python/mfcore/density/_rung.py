@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,9 @@ from ..grids._grid import Grid, transfer
 from ..measures._measure import Density
 from ..model import Model
 from ..reductions._model import ReducedModel
-from ..runs._ends import message_of
+from ..runs._ends import End, Ended, ended
 from ..runs._reduced import reduced_of
+from ..runs._rung import State, labelled, part_of
 from ._cells import initial_grid
 from ._gathered import atoms_in
 from ._levels import WALL, Discretisation, Levels, Solver
@@ -30,6 +32,15 @@ if TYPE_CHECKING:
 _GONE = 1e-15  # cells at the ends with less mass than this are dropped when the grid grows
 _MOST_GROWTH = 1e6  # a grid that has grown by this factor means that mass runs away
 _FIRST_LOOK = 2.0**-20  # time at which the error is first recorded
+
+
+class _Phase(Enum):
+    """What a density does next."""
+
+    MOVE = auto()  # goes on, until a time that matters or the end of its grid
+    MEET = auto()  # waits for the coarser ones
+    GROW = auto()  # continues on a longer grid
+    LOOK = auto()  # compares itself with the coarser ones
 
 
 class _Past(NamedTuple):
@@ -49,7 +60,7 @@ class _State(NamedTuple):
     """The state between two calls, replaced as a whole so that Ctrl-C finds the old or the new one."""
 
     levels: Levels
-    at_wall: bool = False  # mass has reached an open end: the grid must grow before the next step
+    end: End = End.reached  # of the last stretch of the run itself; after End.wall the grid must grow
     grown: int = 0
     # steps, refused steps and evaluations on the grids before this one
     before: tuple[int, int, int] = (0, 0, 0)
@@ -62,8 +73,7 @@ class DensityRung:
     grids.
     """
 
-    def __init__(self, method: PDE, model: Model | ReducedModel, seed: int, threads: int) -> None:
-        del seed  # nothing is random
+    def __init__(self, method: PDE, model: Model | ReducedModel, threads: int) -> None:
         self._reduced, self._method, self._threads = reduced_of(model), method, threads
         self._scheme = method.scheme_for(self._reduced)
         grid, mass = initial_grid(self._reduced, method)
@@ -74,7 +84,6 @@ class DensityRung:
         if method.step is not None and self.noiseless:
             self._check_step(grid, mass, method.step)
         self._state = _State(self._discretisation.levels(grid, mass, 0.0, 0.0))
-        self._end = "reached"
 
     @property
     def noiseless(self) -> bool:
@@ -95,62 +104,62 @@ class DensityRung:
         """The time reached."""
         return self._fine.flow.t
 
-    @property
-    def status(self) -> str:
-        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
-        running = ("reached", "out of time", "wall")
-        return (
-            "running"
-            if self._end in running
-            else {"stuck": "diverged", "runaway": "diverged"}.get(self._end, self._end)
-        )
-
-    @property
-    def message(self) -> str:
-        """What ended the run, and what to do."""
-        if self._end == "runaway":
-            ends = {name: [float(e[0]), float(e[-1])] for name, e in self._extent()}
-            return f"mass runs away: at t = {self.t:g} the grid had grown to {ends}. Add a ridge"
-        if self._end == "stuck":
-            h = self._fine.flow.step_size
-            return (
-                f"the step size fell to {h:.1e} at t = {self.t:g}: no step is accurate there, as if the "
-                "potential were not finite"
-            )
-        return message_of(self._end, self._fine.flow, self._method.tolerance, done=self._state.before[0])
-
-    def advance(self, t: float, seconds: float) -> bool:
+    def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; where mass comes to the end of the grid, on with a longer grid."""
         deadline = time.monotonic() + seconds
-        while True:
-            state, fine = self._state, self._fine
-            look = state.past.next if state.levels.coarser else math.inf
-            if not state.at_wall:
-                self._end = fine.flow.run(min(t, look), max(deadline - time.monotonic(), 0.0))
-                if self._end == "wall":
-                    self._state = state._replace(at_wall=True)
-                    continue
-                if fine.flow.t == look < t and self._counts()[0] == 0:  # there is nothing to see yet
-                    self._state = state._replace(past=state.past.seen(0.0, False))
-                    continue
-            # The other grids follow to where this one is, whatever happened there.
-            if self._end in ("reached", "wall", "stationary"):
-                followed = state.levels.follow(deadline)
-                if followed != "reached":
-                    self._end = followed
-                    return False
-            if state.at_wall:
-                if not self._grow():
-                    return False
-                self._end = "reached"
-                continue
-            if self._end != "reached":
-                return False
-            if fine.flow.t == look:
-                error = self._discretisation.error(state.levels) if self._counts()[0] > 0 else 0.0
-                self._state = state._replace(past=state.past.seen(error, self._discretisation.sharp))
-            if fine.flow.t == t:
-                return True
+        phase: _Phase | Ended = _Phase.MEET if self._state.end is End.wall else _Phase.MOVE
+        while isinstance(phase, _Phase):
+            match phase:
+                case _Phase.MOVE:
+                    phase = self._move(t, deadline)
+                case _Phase.MEET:
+                    phase = self._meet(deadline)
+                case _Phase.GROW:
+                    phase = self._grow()
+                case _Phase.LOOK:
+                    phase = self._look(t)
+        return phase
+
+    def _move(self, t: float, deadline: float) -> _Phase | Ended:
+        """The run itself goes to time t, or to that of the next look."""
+        state, fine, look = self._state, self._fine, self._next_look
+        end = fine.flow.advance(min(t, look), max(deadline - time.monotonic(), 0.0))
+        if fine.flow.t == look < t and self._counts()[0] == 0:  # there is nothing to see yet
+            self._state = state._replace(past=state.past.seen(0.0, False))
+            return _Phase.MOVE
+        self._state = state._replace(end=end)
+        return _Phase.MEET if end in (End.reached, End.wall, End.stationary) else self._ended(end)
+
+    def _meet(self, deadline: float) -> _Phase | Ended:
+        """The coarser runs go to where this one is, whatever happened there."""
+        followed = self._state.levels.follow(deadline)
+        if followed is not End.reached:
+            return Ended(followed)
+        if self._state.end is End.wall:
+            return _Phase.GROW
+        return _Phase.LOOK if self._state.end is End.reached else self._ended(self._state.end)
+
+    def _look(self, t: float) -> _Phase | Ended:
+        """Note the error, if it is time to, for `risk` to know later."""
+        state, fine = self._state, self._fine
+        if fine.flow.t == self._next_look:
+            error = self._discretisation.error(state.levels) if self._counts()[0] > 0 else 0.0
+            self._state = state._replace(past=state.past.seen(error, self._discretisation.sharp))
+        return Ended(End.reached) if fine.flow.t == t else _Phase.MOVE
+
+    @property
+    def _next_look(self) -> float:
+        return self._state.past.next if self._state.levels.coarser else math.inf
+
+    def _ended(self, end: End) -> Ended:
+        if end is End.stuck:
+            h = self._fine.flow.step_size
+            return Ended(
+                end,
+                f"the step size fell to {h:.1e} at t = {self.t:g}: no step is accurate there, as if the "
+                "potential were not finite",
+            )
+        return ended(end, self._fine.flow, self._method.tolerance, done=self._state.before[0])
 
     def measure(self) -> Density:
         """The masses of the cells."""
@@ -175,19 +184,19 @@ class DensityRung:
         mass = fine.flow.theta()
         return {"free_energy": fine.potential.risk(mass) / 2 + float(fine.grid.decay() @ mass)}
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """Grid, and numbers and vectors of all runs."""
-        levels, at_wall, grown, before, rise, past = self._state
+        levels, end, grown, before, rise, past = self._state
         grid = levels.fine.grid
         arrays = {f"edges/{c}": e for c, e in enumerate(grid.edges)}
-        arrays["counts"] = np.array([float(at_wall), grown, *before])
+        arrays["counts"] = np.array([float(end is End.wall), grown, *before])
         arrays["rise"] = np.array(rise)
         arrays["past"] = np.array([*past.errors, past.next])
         if grid.box is not None:
             arrays["box"] = grid.box
             arrays["separable"] = np.array(grid.features is not None)
         for k, solver in enumerate((levels.fine, *levels.coarser)):
-            arrays[f"numbers/{k}"], arrays[f"vectors/{k}"] = solver.flow.save()
+            arrays |= labelled(f"level{k}", solver.flow.state())
         return arrays
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -201,12 +210,12 @@ class DensityRung:
             grid = Grid(self._reduced, edges, box, now.features) if same else grid.on_box(box)
         levels = self._discretisation.levels(grid, np.full(grid.shape, 1.0 / grid.size), 0.0, 0.0)
         for k, solver in enumerate((levels.fine, *levels.coarser)):
-            solver.flow.restore(state[f"numbers/{k}"].tolist(), state[f"vectors/{k}"])
+            solver.flow.restore(part_of(state, f"level{k}"))
         at_wall, grown, steps, rejected, evaluations = (int(n) for n in state["counts"])
         older, last, look = state["past"].tolist()
         self._state = _State(
             levels,
-            bool(at_wall),
+            End.wall if at_wall else End.reached,
             grown,
             (steps, rejected, evaluations),
             float(state["rise"]),
@@ -244,8 +253,8 @@ class DensityRung:
         flow, before = self._fine.flow, self._state.before
         return before[0] + flow.steps, before[1] + flow.rejected, before[2] + flow.evaluations
 
-    def _grow(self) -> bool:
-        """Replace the grids by longer ones and transfer the masses; False if mass runs away."""
+    def _grow(self) -> _Phase | Ended:
+        """Longer grids, from the present masses, unless that has no end."""
         fine, coarser = self._state.levels
         grid, mass = fine.grid, fine.mass
         for c, first in zip(grid.moving, (self._first[c] for c in grid.moving), strict=True):
@@ -255,8 +264,11 @@ class DensityRung:
                 if end > WALL / 8 and not (side == 0 and grid.has_wall(c)):
                     grid = grid.grown(c, side, self._most[c])
             if grid.edges[c][-1] - grid.edges[c][0] > _MOST_GROWTH * first:
-                self._end = "runaway"
-                return False
+                ends = {name: [float(e[0]), float(e[-1])] for name, e in self._extent()}
+                return Ended(
+                    End.diverged,
+                    f"mass runs away: at t = {self.t:g} the grid had grown to {ends}. Add a ridge",
+                )
         grid = grid.with_features(fine.grid)
         masses, coarse = [], grid
         for solver in coarser:
@@ -265,12 +277,12 @@ class DensityRung:
         mass = transfer(mass, fine.grid, grid)
         self._state = self._state._replace(
             levels=self._discretisation.levels(grid, mass, fine.flow.t, fine.flow.step_size, masses),
-            at_wall=False,
+            end=End.reached,
             grown=self._state.grown + 1,
             before=self._counts(),
             rise=0.0 if self.noiseless else self._largest_rise(),
         )
-        return True
+        return _Phase.MOVE
 
     def _check_step(self, grid: Grid, mass: FloatArray, step: float) -> None:
         stepper = _core.GridStepper(grid.potential(self._threads), grid.axes(), self._scheme)

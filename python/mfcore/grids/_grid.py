@@ -16,7 +16,7 @@ import numpy as np
 from .. import _core
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
-from ._factors import COMPRESSION, in_order, on_cells, orthonormal, tucker
+from ._factors import COMPRESSION, CUT, in_order
 from ._fibres import NotSeparableError
 from ._separable import Separable
 
@@ -177,13 +177,14 @@ class Grid:
         if self.features is not None:
             parts = [self.features.basis(c, self.centers[c]) for c in range(len(self.edges))]
             factors = in_order(parts, self.features.core, self.order)
-            first, second, core, nodes = on_cells(*factors, self.features.nodes)
+            first, second, core, nodes = _core.fewer_factors(*factors, self.features.nodes, CUT)
         elif len(self.moving) == 1 and not (split and len(self.edges[self.moving[0]]) - 1 < self.size):
-            basis, coefficients, _ = _core.compress(self._table() * root, COMPRESSION)
-            turn, nodes = orthonormal(coefficients)
+            basis, turn, nodes = _core.factors_of_line(self._table() * root, COMPRESSION)
             first, second, core = basis @ turn, None, None
         else:
-            first, second, core, nodes = tucker(self._table() * root, self.shape[self.moving[-1]])
+            first, second, core, nodes = _core.factors_of_table(
+                self._table() * root, self.shape[self.moving[-1]], CUT
+            )
         shift = nodes @ (root * reduced.targets)
         floor = float(reduced.weights @ reduced.targets**2 - shift @ shift)
         return _core.GridPotential(

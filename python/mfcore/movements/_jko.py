@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy.typing as npt
 
 from .._base import check
-from .._base.registry import configurable
+from .._base.registry import configurable, shown_call
 from ..measures._measure import Cloud, Density, as_points
 from ..model import Model
 from ..reductions._model import ReducedModel
@@ -16,7 +15,7 @@ from ._rung import JkoRung
 
 
 @configurable
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class JKO:
     """The limit ρ_t by minimising movements, in reduced coordinates: implicit Euler in the space of measures.
 
@@ -60,41 +59,22 @@ class JKO:
     """
 
     tau: float
-    count: int
-    measure: Cloud | Density | None  # the argument `start`, under another name because `start` is a method
-    tolerance: float | None
+    _: KW_ONLY
+    count: int = 400
+    start: Cloud | Density | npt.ArrayLike | None = None
+    tolerance: float | None = None
 
-    def __init__(
-        self,
-        tau: float,
-        *,
-        count: int = 400,
-        start: Cloud | Density | npt.ArrayLike | None = None,
-        tolerance: float | None = None,
-    ) -> None:
-        if start is not None and not isinstance(start, Cloud | Density):
-            start = Cloud(as_points(start, "start"))
-        values = {
-            "tau": check.number(tau, "tau", above=0),
-            "count": check.integer(count, "count", at_least=8, at_most=100_000),
-            "measure": start,
-            "tolerance": None if tolerance is None else check.number(tolerance, "tolerance", above=0),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        if self.start is not None and not isinstance(self.start, Cloud | Density):
+            object.__setattr__(self, "start", Cloud(as_points(self.start, "start")))
+        object.__setattr__(self, "tau", check.number(self.tau, "tau", above=0))
+        object.__setattr__(self, "count", check.integer(self.count, "count", at_least=8, at_most=100_000))
+        if self.tolerance is not None:
+            object.__setattr__(self, "tolerance", check.number(self.tolerance, "tolerance", above=0))
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> JkoRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> JkoRung:
         """A run of this method at t = 0."""
         return JkoRung(self, model, threads)
 
-    def _arguments(self) -> dict[str, Any]:
-        """What `JKO(…)` was called with."""
-        names = ["start" if f.name == "measure" else f.name for f in fields(self)]
-        values = [getattr(self, f.name) for f in fields(self)]
-        return {name: value for name, value in zip(names, values, strict=True) if value is not None}
-
-    def _to_config(self) -> dict[str, Any]:
-        return {"kind": "JKO", **self._arguments()}
-
     def __repr__(self) -> str:
-        return f"JKO({', '.join(f'{name}={value!r}' for name, value in self._arguments().items())})"
+        return shown_call(self)

@@ -15,7 +15,9 @@ from ..measures._measure import Cloud, Density, as_measure
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..runs._difference import error_between
+from ..runs._ends import End, Ended
 from ..runs._reduced import reduced_of
+from ..runs._rung import State
 from ._atoms import AtomsEnergy
 from ._cells import CellsEnergy
 from ._field import Evaluated, PointEnergy
@@ -56,7 +58,7 @@ class JkoRung:
         self._method, self._tau = method, method.tau
         _check_model(self.reduced)
         self._threads = threads
-        start = _measure(self.reduced, method.measure)
+        start = _measure(self.reduced, method.start)
         field = PointEnergy(self.reduced, threads)
         if self.reduced.temperature == 0:
             points = start_atoms(self.reduced, start, method.count).points
@@ -66,7 +68,6 @@ class JkoRung:
         energy, place = _begin(field, start, method.count)
         coarse, half = _begin(field, start, _coarser(self.reduced, start, method.count))
         self._point = _Point(energy, coarse, place, half, 0, 0, 0, -math.inf, math.inf)
-        self._status, self._message = "running", ""
         self._error: tuple[int, float] | None = None  # that of the risk after so many steps
 
     @property
@@ -74,31 +75,20 @@ class JkoRung:
         """The time reached, n·τ."""
         return self._point.steps * self._tau
 
-    @property
-    def status(self) -> str:
-        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
-        return self._status
-
-    @property
-    def message(self) -> str:
-        """What ended the run, and what to do."""
-        return self._message
-
-    def advance(self, t: float, seconds: float) -> bool:
+    def advance(self, t: float, seconds: float) -> Ended:
         """Go to the step nearest to time t."""
         deadline = time.monotonic() + seconds
         target = int(np.rint(t / self._tau))
-        self._status = "running"
         try:
             while self._point.steps < target:
-                if not self._step():
-                    return False
+                ended = self._step()
+                if not ended.reached:
+                    return ended
                 if time.monotonic() >= deadline and self._point.steps < target:
-                    return False
+                    return Ended(End.out_of_time)
         except KeyboardInterrupt:
-            self._status = "interrupted"
-            return False
-        return True
+            return Ended(End.interrupted)
+        return Ended(End.reached)
 
     def measure(self) -> Cloud | Density:
         """The density on its cells; atoms without noise, at the start from atoms, and of several labels."""
@@ -136,7 +126,7 @@ class JkoRung:
         """The free energy F, that of the discretisation."""
         return {"free_energy": self._point.place.energy}
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """The variables of the scheme, its companion's, and counts."""
         p = self._point
         numbers = [p.steps, p.iterations, p.unfinished, p.increase, p.speed]
@@ -159,7 +149,6 @@ class JkoRung:
         self._point = _Point(
             energy, coarse, place, half, int(steps), int(iterations), int(unfinished), increase, speed
         )
-        self._status = "running"
 
     def meta(self) -> dict[str, Any]:
         """Steps, Newton steps, minimisations that ended early, and the largest increase of F in a step."""
@@ -171,15 +160,14 @@ class JkoRung:
             "largest_increase": p.increase,
         }
 
-    def _step(self) -> bool:
-        """Do one step, and after every second one a step of the companion; False if the run has ended."""
+    def _step(self) -> Ended:
+        """One step, and one of the companion after every other."""
         p, tolerance = self._point, self._method.tolerance
         if tolerance is not None and p.speed < tolerance:
-            self._status = "stationary"
-            self._message = (
-                f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}"
+            return Ended(
+                End.stationary,
+                f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}",
             )
-            return False
         p = self._point = _covered(p)
         steps, half = p.steps + 1, p.half
         with np.errstate(all="ignore"):  # what is not finite is reported
@@ -187,9 +175,9 @@ class JkoRung:
             if steps % 2 == 0:
                 half = movement(p.coarse, half, 2 * self._tau).place
         if not math.isfinite(done.place.energy):
-            self._status = "diverged"
-            self._message = f"the free energy was not finite at step {steps} (t = {steps * self._tau:g})"
-            return False
+            return Ended(
+                End.diverged, f"the free energy was not finite at step {steps} (t = {steps * self._tau:g})"
+            )
         self._point = p._replace(
             place=done.place,
             half=half,
@@ -199,7 +187,7 @@ class JkoRung:
             increase=max(p.increase, done.place.energy - p.place.energy),
             speed=math.sqrt(p.energy.transport(done.place.x - p.place.x)) / self._tau,
         )
-        return True
+        return Ended(End.reached)
 
 
 def _covered(p: _Point) -> _Point:
@@ -252,10 +240,11 @@ def _check_cost(reduced: ReducedModel, atoms: int) -> None:
         )
 
 
-def _measure(reduced: ReducedModel, start: Cloud | Density | None) -> Cloud | Density | None:
-    """Check the measure that the user gave as `start` against the coordinates."""
+def _measure(reduced: ReducedModel, start: object) -> Cloud | Density | None:
+    """What the user gave, checked against the coordinates."""
     if start is None:
         return None
+    assert isinstance(start, Cloud | Density)  # arrays have become one
     points, _ = as_measure(start, "start", len(reduced.coordinates))
     lowest = [e[0] for e in start.edges] if isinstance(start, Density) else points.min(axis=0)
     for name, low, bounded in zip(reduced.coordinates, lowest, reduced.nonnegative, strict=True):

@@ -19,7 +19,8 @@ from ..expectations._nodes import Nodes
 from ..expectations._rules import Exact, Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
-from ..runs._ends import message_of
+from ..runs._ends import Ended, ended
+from ..runs._rung import State
 from ._sgd import check_memory, start_of
 
 if TYPE_CHECKING:
@@ -45,49 +46,36 @@ class FlowRung:
         expectation: Expectation | None,
         seed: int,
         threads: int,
-        begin: Callable[[_core.System, FloatArray], Integrator],
+        integrator: Callable[[_core.System, FloatArray], Integrator],
         tolerance: float | None,
         followers: int = 0,
     ) -> None:
         check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
         start = population(model, neurons, followers, seed)
         self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
-        self._flow = begin(system_of(model, neurons, expectation, threads, followers), start)
-        self._end = "reached"
+        self._flow = integrator(system_of(model, neurons, expectation, threads, followers), start)
 
     @property
     def t(self) -> float:
         """The time reached."""
         return self._flow.t
 
-    @property
-    def status(self) -> str:
-        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
-        return {"reached": "running", "out of time": "running", "stuck": "diverged"}.get(self._end, self._end)
-
-    @property
-    def message(self) -> str:
-        """What ended the run, and what to do."""
-        return message_of(self._end, self._flow, self._tolerance)
-
-    def advance(self, t: float, seconds: float) -> bool:
+    def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
-        self._end = self._flow.run(t, seconds)
-        return self._end == "reached"
+        return ended(self._flow.advance(t, seconds), self._flow, self._tolerance)
 
     def measure(self) -> FloatArray:
         """The neurons, shape (N, D); the followers, if there are any."""
         rows = self._flow.theta().reshape(self._shape)
         return rows if self._shown == len(rows) else rows[: self._shown].copy()
 
-    def state(self) -> dict[str, np.ndarray]:
-        """The integrator's numbers and vectors."""
-        numbers, vectors = self._flow.save()
-        return {"numbers": numbers, "vectors": vectors}
+    def state(self) -> State:
+        """That of the integrator."""
+        return self._flow.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._flow.restore(state["numbers"].tolist(), state["vectors"])
+        self._flow.restore(dict(state))
 
     def meta(self) -> dict[str, Any]:
         """Steps done and refused, and evaluations of ∇Ψ."""

@@ -74,7 +74,7 @@ class Nonlinear:
     def __post_init__(self) -> None:
         object.__setattr__(self, "neurons", check.count(self.neurons, "neurons"))
         if isinstance(self.driver, type | SGD | Nonlinear) or not (
-            self.driver is None or hasattr(self.driver, "start")
+            self.driver is None or hasattr(self.driver, "begin")
         ):
             raise TypeError(f"driver must be {_DRIVERS}, got {check.shown(self.driver)}")
         for name in ("rtol", "atol"):
@@ -87,11 +87,11 @@ class Nonlinear:
                     f"{self.step:g} with driver={self.driver!r}"
                 )
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung:
         """A run of this method at t = 0."""
         full = model_of(model)
         if isinstance(self.driver, GD | Particles):
-            return self.driver.start(full, seed, threads, self.neurons)
+            return self.driver.begin(full, seed, threads, self.neurons)
         if full.temperature > 0 and self.step is None:
             raise ValueError(f"step must be given at temperature = {full.temperature:g}, got None")
         start_of(full, self.neurons, seed)  # what it refuses comes first
@@ -103,11 +103,11 @@ class Nonlinear:
                 f"driver must be an auxiliary network, such as mf.Particles({20 * self.neurons}), where the "
                 f"limit has no reduction, got {check.shown(method)}: {error}"
             ) from None
-        driver = limit_of(method.start(full, derive(seed, DRIVER), threads))
+        driver = limit_of(method.begin(full, derive(seed, DRIVER), threads))
         if driver is None:
             raise TypeError(f"driver must be {_DRIVERS}, got {check.shown(self.driver)}")
 
-        def begin(system: _core.System, start: FloatArray) -> _core.Flow:
+        def integrator(system: _core.System, start: FloatArray) -> _core.Flow:
             if self.step is None:
                 return _core.Flow.dopri5(system, start, rtol=self.rtol, atol=self.atol)
             scheme, temperature = ("euler", full.temperature) if full.temperature > 0 else ("rk4", 0.0)
@@ -115,7 +115,7 @@ class Nonlinear:
                 system, start, scheme, self.step, temperature=temperature, seed=seed, threads=threads
             )
 
-        return NonlinearRung(full, self.neurons, driver, seed, threads, begin, self.step)
+        return NonlinearRung(full, self.neurons, driver, seed, threads, integrator, self.step)
 
 
 def _default(model: Model, step: float | None) -> Atoms:

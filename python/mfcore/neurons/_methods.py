@@ -63,7 +63,7 @@ class SGD:
         if self.schedule is not None and not callable(self.schedule):
             raise TypeError(f"schedule must be a function of k·step, got {check.shown(self.schedule)}")
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> SgdRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> SgdRung:
         """A run of this method at t = 0."""
         return SgdRung(self, model_of(model), seed, threads)
 
@@ -104,7 +104,7 @@ class GD:
         object.__setattr__(self, "step", check.number(self.step, "step", above=0))
         _check_population(self)
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         return _fixed(self, "euler", self.step, model_of(model), seed, threads, followers)
 
@@ -170,7 +170,7 @@ class Particles:
             )
         _check_population(self)
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         full = model_of(model)
         if self.step is not None:
@@ -179,14 +179,16 @@ class Particles:
         stop = self.tolerance or 0.0
         unit = slice(full.network.row(0), None) if full.network.sphere else None
 
-        def begin(system: _core.System, start: FloatArray) -> _core.Flow | ImplicitFlow:
+        def integrator(system: _core.System, start: FloatArray) -> _core.Flow | ImplicitFlow:
             if self.method in KINDS:
                 return ImplicitFlow(
                     system, start, self.method, rtol=self.rtol, atol=self.atol, tolerance=stop, unit=unit
                 )
             return _core.Flow.dopri5(system, start, rtol=self.rtol, atol=self.atol, tolerance=stop)
 
-        return FlowRung(full, self.neurons, self.expectation, seed, threads, begin, self.tolerance, followers)
+        return FlowRung(
+            full, self.neurons, self.expectation, seed, threads, integrator, self.tolerance, followers
+        )
 
 
 _FIXED = ("euler", "heun", "rk4")
@@ -197,7 +199,7 @@ def _fixed(
 ) -> FlowRung:
     _check_noise(method, scheme, model)
 
-    def begin(system: _core.System, start: FloatArray) -> _core.Flow:
+    def integrator(system: _core.System, start: FloatArray) -> _core.Flow:
         return _core.Flow.fixed(
             system,
             start,
@@ -210,7 +212,7 @@ def _fixed(
         )
 
     return FlowRung(
-        model, method.neurons, method.expectation, seed, threads, begin, method.tolerance, followers
+        model, method.neurons, method.expectation, seed, threads, integrator, method.tolerance, followers
     )
 
 

@@ -22,8 +22,8 @@ from ..measures._measure import Density, as_measure
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..reductions._project import Coordinates
-from ..runs._ends import message_of
-from ..runs._rung import LimitRung
+from ..runs._ends import GOES_ON, End, Ended, ended
+from ..runs._rung import LimitRung, State, labelled, part_of
 from ._sgd import start_of
 
 _MARKS = 8  # times kept, more than one attempt of a step needs
@@ -50,6 +50,7 @@ class DriverResiduals:
 
     def __init__(self, driver: LimitRung, threads: int) -> None:
         self.driver, self.deadline, self._threads = driver, math.inf, threads
+        self.ended = Ended(End.reached)  # how the driver's last stretch did
         self._reduced = driver.reduced
         self._marks: list[_Mark] = []
         self._at = 0.0  # where the driver is
@@ -67,13 +68,14 @@ class DriverResiduals:
                 self._marks.pop()
             self._at = self._marks[-1].t
             self.driver.restore(self._marks[-1].state)
-        if not self.driver.advance(t, max(self.deadline - time.monotonic(), 0.0)):
+        self.ended = self.driver.advance(t, max(self.deadline - time.monotonic(), 0.0))
+        if not self.ended.reached:
             self._stopped()
         self._at = t
         return self._look(t)
 
-    def state(self) -> dict[str, np.ndarray]:
-        """The state of the driver at a time that no later question precedes."""
+    def state(self) -> State:
+        """The driver at a time that no later look comes before."""
         t, state = (self._marks[0].t, self._marks[0].state) if self._marks else (0.0, self.driver.state())
         return {"looked": np.array(t), **state}
 
@@ -104,11 +106,11 @@ class DriverResiduals:
         return np.asarray(measure.mass.ravel() @ self._table)
 
     def _stopped(self) -> None:
-        """Handle a driver that stopped: at rest it keeps its residuals, else the neurons stop too."""
-        if self.driver.status == "stationary":
+        """A driver at rest makes the same field from now on; any other that stops, stops the neurons."""
+        if self.ended.end is End.stationary:
             return
         self._at = self.driver.t
-        if self.driver.status == "interrupted":
+        if self.ended.end is End.interrupted:
             raise KeyboardInterrupt
         raise _Late
 
@@ -125,11 +127,11 @@ class NonlinearRung:
         driver: LimitRung,
         seed: int,
         threads: int,
-        begin: Callable[[_core.System, FloatArray], _core.Flow],
+        integrator: Callable[[_core.System, FloatArray], _core.Flow],
         step: float | None,
     ) -> None:
         self._features, self._field, self._step = driver.reduced, DriverResiduals(driver, threads), step
-        self._threads, self._end = threads, "reached"
+        self._threads = threads
         self._start = start_of(model, neurons, seed)
         self._coordinates = Coordinates(model.network, model.data, driver.reduced.coordinates)
         self._noisy = model.temperature > 0
@@ -145,53 +147,40 @@ class NonlinearRung:
         system = _core.System.function(
             np.append(np.tile(speed, neurons), 0.0), self._velocity, np.append(np.tile(walls, neurons), False)
         )
-        self._flow = begin(system, np.append(rows, 0.0))
+        self._flow = integrator(system, np.append(rows, 0.0))
 
     @property
     def t(self) -> float:
         """The time reached."""
         return self._flow.t
 
-    @property
-    def status(self) -> str:
-        """``"running"``, or how the run ended: ``"interrupted"``, ``"diverged"`` or ``"stationary"``."""
-        return {"reached": "running", "out of time": "running", "stuck": "diverged"}.get(self._end, self._end)
-
-    @property
-    def message(self) -> str:
-        """What ended the run or its driver."""
-        driver = self._field.driver
-        if driver.status not in ("running", "interrupted"):
-            return f"the driver ended at t = {driver.t:g}: {driver.message}"
-        return message_of(self._end, self._flow, remedy="Try fixed steps, step=…")
-
-    def advance(self, t: float, seconds: float) -> bool:
+    def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
-        driver = self._field.driver
-        self._field.deadline = time.monotonic() + seconds
+        field = self._field
+        field.deadline = time.monotonic() + seconds
         try:
-            self._end = self._flow.run(t, seconds)
+            end = self._flow.advance(t, seconds)
         except _Late:
-            self._end = "out of time" if driver.status == "running" else driver.status
-        if self._end == "reached" and driver.status == "stationary" and driver.t <= self._flow.t:
-            self._end = "stationary"
-        return self._end == "reached"
+            end = field.ended.end
+        if end is End.reached and field.ended.end is End.stationary and field.driver.t <= self._flow.t:
+            end = End.stationary
+        if end in GOES_ON or field.ended.end in GOES_ON:
+            return ended(end, self._flow, remedy="Try fixed steps, step=…")
+        return Ended(end, f"the driver ended at t = {field.driver.t:g}: {field.ended.message}")
 
     def measure(self) -> FloatArray:
         """Neurons, shape (N, D)."""
         rows = self._flow.theta()[:-1].reshape(self._shape)
         return rows if self._noisy else self._coordinates.lift(self._start, rows)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """The integrator's numbers and vectors, and the state of the driver."""
-        numbers, vectors = self._flow.save()
-        driver = {f"driver/{name}": values for name, values in self._field.state().items()}
-        return {"numbers": numbers, "vectors": vectors, **driver}
+        return self._flow.state() | labelled("driver", self._field.state())
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._flow.restore(state["numbers"].tolist(), state["vectors"])
-        self._field.restore({name[7:]: a for name, a in state.items() if name.startswith("driver/")})
+        self._flow.restore(dict(state))
+        self._field.restore(part_of(state, "driver"))
 
     def meta(self) -> dict[str, Any]:
         """Steps done and refused, evaluations of the velocity, and what the driver has to say."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from .._base.rng import Seed, derive
 from ..init import Points
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._ends import End, Ended
+from ..runs._rung import State
 
 if TYPE_CHECKING:
     from ._methods import SGD
@@ -31,92 +34,72 @@ class SgdRung:
     reduced: ReducedModel | None = None
 
     def __init__(self, method: SGD, model: Model, seed: int, threads: int) -> None:
-        self._method, self._model, self._threads = method, model, threads
+        self._method = method
         check_memory(_COPIES * method.neurons, model, "neurons", method.neurons)
         check_memory(_COPIES * method.neurons * method.replicas, model, "replicas", method.replicas)
         memory(float(_REPLICA) * method.replicas, "replicas", method.replicas)
         memory(16.0 * method.neurons * method.batch, "batch", method.batch)
         self._seeds = [seed] + [derive(seed, k) for k in range(1, method.replicas)]
         self._clock = _Clock(method.step, method.schedule)
-        starts = [start_of(model, method.neurons, s) for s in self._seeds]
-        self._runs = self._start(starts, [0] * len(starts))
-        self._end = "reached"
-
-    def _start(self, starts: list[FloatArray], firsts: list[int]) -> list[_core.Sgd]:
-        method, model = self._method, self._model
         rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(model.rates or {})}
-        return [
-            _core.Sgd(
-                model.network._core,
-                rows,
-                first,
-                model.data._run_sampler(),
-                seed,
-                method.step if method.schedule is None else self._clock.sizes,
-                batch=method.batch,
-                ridge=model.ridge,
-                temperature=model.temperature,
-                rates=(rates["a"], rates["b"], rates["w"]),
-                block=1 if method.coupled and model.temperature > 0 else 0,
-                single_precision=method.precision == "float32",
-            )
-            for rows, first, seed in zip(starts, firsts, self._seeds, strict=True)
-        ]
+        self._runs = _core.Sgd(
+            model.network._core,
+            [start_of(model, method.neurons, s) for s in self._seeds],
+            [model.data._run_sampler() for _ in self._seeds],
+            self._seeds,
+            method.step if method.schedule is None else self._clock.sizes,
+            batch=method.batch,
+            ridge=model.ridge,
+            temperature=model.temperature,
+            rates=(rates["a"], rates["b"], rates["w"]),
+            block=1 if method.coupled and model.temperature > 0 else 0,
+            single_precision=method.precision == "float32",
+            threads=threads,
+        )
 
     @property
     def t(self) -> float:
         """Σ h over the steps done."""
-        return self._clock.time(min(run.step for run in self._runs))
+        return self._clock.time(min(self._runs.steps))
 
-    @property
-    def status(self) -> str:
-        """``"running"``, ``"interrupted"``, or ``"diverged"`` as soon as one replica has."""
-        return "running" if self._end in ("reached", "out of time") else self._end
+    def advance(self, t: float, seconds: float) -> Ended:
+        """Go to the step nearest to time t."""
+        try:
+            end = self._runs.advance(self._clock.step(t), seconds)
+        except KeyboardInterrupt:  # in a Python function, while replicas were at different steps
+            with unlimited():
+                self._runs.advance(max(self._runs.steps), math.inf)
+            end = End.interrupted
+        return Ended(end, self._divergence() if end is End.diverged else "")
 
-    @property
-    def message(self) -> str:
+    def _divergence(self) -> str:
         """The step at which the first replica diverged, and what to do."""
-        step, which = min((r.diverged_at, k) for k, r in enumerate(self._runs) if r.diverged_at >= 0)
-        of = f" of replica {which}" if len(self._runs) > 1 else ""
+        step, which = min((at, k) for k, at in enumerate(self._runs.diverged_at) if at >= 0)
+        of = f" of replica {which}" if len(self._seeds) > 1 else ""
         return (
             f"the prediction{of} was no longer finite at step {step} (t = {self._clock.time(step):g}); "
-            f"the state returned{of} is that of step {self._runs[which].step}. "
+            f"the state returned{of} is that of step {self._runs.steps[which]}. "
             f"Try a smaller step than {self._method.step:g}"
         )
 
-    def advance(self, t: float, seconds: float) -> bool:
-        """Go to the step nearest to time t."""
-        try:
-            self._end = _core.run_sgd(self._runs, self._clock.step(t), self._threads, seconds)
-        except KeyboardInterrupt:  # in a Python function, while replicas were at different steps
-            with unlimited():
-                _core.run_sgd(self._runs, max(run.step for run in self._runs), self._threads)
-            self._end = "interrupted"
-        return self._end == "reached"
-
     def measure(self) -> FloatArray:
         """Neurons, (N, D) or (replicas, N, D)."""
-        rows = [run.theta() for run in self._runs]
+        rows = self._runs.theta()
         return rows[0] if len(rows) == 1 else np.stack(rows)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """Neurons at the start of the current block, and the steps."""
-        return {
-            "anchor": np.array([run.anchor for run in self._runs]),
-            "step": np.array([run.step for run in self._runs]),
-            "neurons": np.stack([run.anchor_theta() for run in self._runs]),
-        }
+        return self._runs.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Start again from the block, and go to the step."""
-        self._runs = self._start(list(state["neurons"]), state["anchor"].tolist())
-        _core.run_sgd(self._runs, int(state["step"].max()), self._threads)
+        self._runs.restore(dict(state))
 
     def meta(self) -> dict[str, Any]:
         """Steps done and the length of the blocks they were done in (1: the plain sequential algorithm)."""
         return {
-            "steps": min(run.step for run in self._runs),
-            "block_steps": self._runs[0].block_steps,
+            "steps": min(self._runs.steps),
+            "block_steps": self._runs.block_steps,
             "seeds": self._seeds,
         }
 

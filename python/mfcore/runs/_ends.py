@@ -1,7 +1,8 @@
-"""Word for `Trajectory.message` how an integration ended."""
+"""How a stretch of a run ended: the record that every rung returns, and its words."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import _core
@@ -9,27 +10,57 @@ from .. import _core
 if TYPE_CHECKING:
     from ._stiff import ImplicitFlow
 
-    Integrator = _core.Flow | ImplicitFlow
+End = _core.End
 
+GOES_ON = (End.reached, End.out_of_time, End.interrupted)  # a run can, from there
 _REMEDY = "Try method='lsoda', or fixed steps such as method='rk4', step=…"
 
 
-def message_of(
-    end: str,
-    flow: Integrator,
+@dataclass(frozen=True)
+class Ended:
+    """How a stretch of a run ended.
+
+    Args:
+        end: As the core says it.
+        message: One sentence, where the run cannot go on.
+    """
+
+    end: End
+    message: str = ""
+
+    @property
+    def reached(self) -> bool:
+        """Whether the run is at the time asked for."""
+        return self.end is End.reached
+
+    @property
+    def status(self) -> str:
+        """The word for it in `Trajectory.status`, where the run ends by it."""
+        return "diverged" if self.end is End.stuck else self.end.name.replace("_", " ")
+
+
+def ended(
+    end: End,
+    flow: _core.Flow | ImplicitFlow,
     tolerance: float | None = None,
     *,
     since: float = 0.0,
     done: int = 0,
     remedy: str = _REMEDY,
+) -> Ended:
+    """The record of a flow of the core or of SciPy, which began at time `since` after `done` steps."""
+    return Ended(end, "" if end in GOES_ON else _message(end, flow, tolerance, since, done, remedy))
+
+
+def _message(
+    end: End, flow: _core.Flow | ImplicitFlow, tolerance: float | None, since: float, done: int, remedy: str
 ) -> str:
-    """One sentence on a flow that ended by itself, begun at time `since` after `done` steps."""
-    if end == "diverged" and not isinstance(flow, _core.Flow):
+    if end is End.diverged and not isinstance(flow, _core.Flow):
         return flow.failure
     t, h, steps = since + flow.t, flow.step_size, done + flow.steps
-    if end == "stationary":
+    if end is End.stationary:
         return f"stationary: the root mean square of the gradient fell below {tolerance:g} at t = {t:g}"
-    if end == "stuck":
+    if end is End.stuck:
         return (
             f"the step size fell to {h:.1e} after step {steps} (t = {t:g}): the velocity is singular there, "
             f"or jumps (a kink of the activation on finite data), or the problem is stiff. {remedy}"

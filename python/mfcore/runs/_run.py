@@ -21,6 +21,7 @@ from ..expectations._rules import Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._checkpoint import Checkpoint, Plan, build
+from ._ends import End, Ended
 from ._observe import RiskMeter, reduced_observables, standard_observables
 from ._reduced import model_of
 from ._rung import LimitRung, Method, Rung, limit_of
@@ -68,6 +69,7 @@ class Run:
         self._records: list[_Record] = []
         self._kept: dict[float, Measure] = {}
         self._seconds, self._lost = 0.0, ""
+        self._why = ""  # why the run ended, if it did by itself
         self._builds = [build()]
 
     def restore(self, run: Trajectory) -> None:
@@ -110,15 +112,16 @@ class Run:
         with bar:
             try:
                 for k, target in enumerate(targets):
-                    status = self._reach(target, limit, checkpoint, bar)
-                    if status != "completed":
+                    ended = self._reach(target, limit, checkpoint, bar)
+                    if not ended.reached:
+                        status, self._why = ended.status, ended.message
                         break
                     if k < len(targets) - 1:
                         with limit:
                             self._record(target)
                         bar.show(self._rung.t)
                         if self._lost:
-                            status = "diverged"
+                            status, self._why = "diverged", self._lost
                             break
                 if status == "stationary" and len(targets) > 1:  # nothing changes after: its last state
                     self._record(self._rung.t)
@@ -132,22 +135,21 @@ class Run:
                 self._seconds = before + time.monotonic() - begun
         return status
 
-    def _reach(self, target: float, limit: Limit, checkpoint: Checkpoint | None, bar: Bar) -> str:
-        """Advance to `target`, with a checkpoint whenever one is due. Returns the status."""
+    def _reach(self, target: float, limit: Limit, checkpoint: Checkpoint | None, bar: Bar) -> Ended:
+        """Advance to `target`, with a checkpoint whenever one is due."""
         while True:
             if checkpoint is not None and checkpoint.wait() <= 0:
                 self._save(checkpoint, "running")
             left = limit.left
             if left <= 0:
-                return "out of time"
+                return Ended(End.out_of_time)
             slice_ = min(left, math.inf if checkpoint is None else checkpoint.wait(), bar.seconds)
             with limit:
-                if self._rung.advance(target, slice_):
-                    return "completed"
-            if self._rung.status == "interrupted" and limit.expired:
-                return "out of time"
-            if self._rung.status != "running":
-                return self._rung.status
+                ended = self._rung.advance(target, slice_)
+            if ended.end is End.interrupted and limit.expired:
+                return Ended(End.out_of_time)
+            if ended.end is not End.out_of_time:
+                return ended
             bar.show(self._rung.t)
 
     def _record(self, time_asked: float) -> None:
@@ -214,15 +216,13 @@ class Run:
 
     def _message(self, status: str) -> str:
         t, horizon = self._rung.t, self._plan.horizon
-        if status == "diverged" and self._lost:
-            return self._lost
         return {
             "completed": f"reached t = {t:g}",
             "running": f"at t = {t:g} of {horizon:g}",  # this one and the next in checkpoints only
             "failed": f"stopped by an error at t = {t:g} of {horizon:g}",
             "interrupted": f"stopped by Ctrl-C at t = {t:g} of {horizon:g}",
             "out of time": f"max_seconds passed at t = {t:g} of {horizon:g}",
-        }.get(status) or self._rung.message
+        }.get(status, self._why)
 
     def _content(self, status: str) -> tuple[Trajectory, dict[str, np.ndarray]]:
         """All that a checkpoint holds of a run that ended, or goes on, with this status."""

@@ -9,7 +9,10 @@ import numpy as np
 
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ._ends import Ended
 from ._trajectory import Measure
+
+State = dict[str, np.ndarray]
 
 
 class Rung(Protocol):
@@ -26,30 +29,20 @@ class Rung(Protocol):
         """The time reached."""
         ...
 
-    @property
-    def status(self) -> str:
-        """``"running"``, or how the run ended: ``"diverged"``, ``"stationary"``, ``"interrupted"``."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """One sentence on a run that ended by itself."""
-        ...
-
-    def advance(self, t: float, seconds: float) -> bool:
-        """Go to time t, or as near as steps allow. False: `seconds` have passed, or see `status`."""
+    def advance(self, t: float, seconds: float) -> Ended:
+        """Go to time t, or as near as steps allow, for about so many seconds; how that ended."""
         ...
 
     def measure(self) -> Measure:
         """ρ_t, not a view of memory that will move."""
         ...
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """All that `restore` needs to go on to the same bits."""
         ...
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go back to a state that `state` described."""
+        """Go to a state that `state` described, of a rung with the same arguments."""
         ...
 
     def meta(self) -> dict[str, Any]:
@@ -82,6 +75,17 @@ def limit_of(rung: Rung) -> LimitRung | None:
 class Method(Protocol):
     """A frozen description of a rung: `mf.SGD(…)`, `mf.Particles(…)`, …"""
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung:
         """A run of this method at t = 0."""
         ...
+
+
+def labelled(label: str, state: State) -> State:
+    """The state of a part of a run, as a part of the state of the whole: its names begin with the label."""
+    return {f"{label}/{name}": values for name, values in state.items()}
+
+
+def part_of(state: Mapping[str, np.ndarray], label: str) -> State:
+    """The inverse of `labelled`: the state of the part of that label."""
+    start = f"{label}/"
+    return {name[len(start) :]: values for name, values in state.items() if name.startswith(start)}

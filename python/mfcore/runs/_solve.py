@@ -92,7 +92,7 @@ def solve(
         True
     """
     check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
-    if isinstance(method, type) or not hasattr(method, "start"):
+    if isinstance(method, type) or not hasattr(method, "begin"):
         raise TypeError(f"method must be a method such as mf.SGD(…), got {check.shown(method)}")
     plan = plan_of(horizon, save_at, risk, keep)
     _check_step(method, plan.horizon)
@@ -103,7 +103,7 @@ def solve(
         given_up = vacant(checkpoint)
         kept = Checkpoint(checkpoint, model, method, plan, number, observers, given_up)
     with bar.until_the_run(), limit.for_preparation(bar.prepare):
-        rung = method.start(model, seed_of(number), count)
+        rung = method.begin(model, seed_of(number), count)
         if plan.kept:
             asked = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
             check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
@@ -172,7 +172,7 @@ def resume(
     kept = Checkpoint(checkpoint, model, method, plan, number, observers, found.id)
     limit, bar = _limit(max_seconds), Bar(check.boolean(progress, "progress"), plan.horizon)
     with bar.until_the_run(), limit.for_preparation(bar.prepare):
-        rung = method.start(model, seed_of(number), count)
+        rung = method.begin(model, seed_of(number), count)
         rung.restore(found.state)
         run = Run(model, method, plan, observers, number, rung, count)
     run.restore(found.run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from .. import _core
 from .._base.check import FloatArray, memory
+from ._ends import End
+from ._rung import State
 
 # A solver is started afresh after so many steps, because its memory cannot be saved: a saved state is its
 # last start, and `restore` repeats the steps since then.
@@ -94,17 +96,17 @@ class ImplicitFlow:
         """Of the last step."""
         return 0.0 if self._point.dense is None else float(self._point.dense.t - self._point.dense.t_old)
 
-    def run(self, t: float, seconds: float = np.inf) -> str:
+    def advance(self, t: float, seconds: float) -> End:
         """Go to time t; states between steps come from the solver's interpolant."""
         deadline = time.monotonic() + seconds
-        end = "reached"
+        end = End.reached
         try:
-            while end == "reached" and self._point.t < t:
+            while end is End.reached and self._point.t < t:
                 end = self._step()
-                if end == "reached" and time.monotonic() >= deadline and self._point.t < t:
-                    end = "out of time"
+                if end is End.reached and time.monotonic() >= deadline and self._point.t < t:
+                    end = End.out_of_time
         except KeyboardInterrupt:
-            self._solver, end = None, "interrupted"
+            self._solver, end = None, End.interrupted
         self._shown = max(self._shown, min(t, self._point.t))
         return end
 
@@ -117,23 +119,23 @@ class ImplicitFlow:
         """No step is refused that errors allow."""
         return self.theta()
 
-    def save(self) -> tuple[FloatArray, FloatArray]:
+    def state(self) -> State:
         """The last start of the solver, and what it did since."""
         p = self._point
         numbers = [p.anchor_t, p.done, p.steps, self._shown, self.evaluations]
-        return np.array(numbers), p.anchor
+        return {"numbers": np.array(numbers), "vectors": p.anchor}
 
-    def restore(self, numbers: Sequence[float], vectors: FloatArray) -> None:
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Start the solver where it last started, and do its steps again."""
-        anchor_t, done, steps, shown, evaluations = numbers
-        anchor = np.array(vectors)
+        anchor_t, done, steps, shown, evaluations = state["numbers"].tolist()
+        anchor = np.array(state["vectors"])
         self._point = _Point(anchor_t, anchor, 0, anchor_t, anchor, None, int(steps - done))
         self._solver = None
         for _ in range(int(done)):
             self._step()
         self._shown, self.evaluations = shown, int(evaluations)
 
-    def _step(self) -> str:
+    def _step(self) -> End:
         """One step of the solver."""
         p = self._point
         if p.done == _RESTART:
@@ -142,7 +144,7 @@ class ImplicitFlow:
         if self._tolerance > 0:
             gradient = self._velocity(p.t, p.y)[self._moving] / self._speed
             if np.sqrt(self._shares @ gradient**2) < self._tolerance:
-                return "stationary"
+                return End.stationary
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a failure is reported below
             if self._solver is None:
@@ -154,11 +156,11 @@ class ImplicitFlow:
                 f"{self._kind} failed after step {p.steps} (t = {p.t:g}): "
                 f"{failure or 'the state was no longer finite'}. Try a smaller rtol"
             )
-            return "diverged"
+            return End.diverged
         self._point = p._replace(
             done=p.done + 1, t=solver.t, y=solver.y.copy(), dense=solver.dense_output(), steps=p.steps + 1
         )
-        return "reached"
+        return End.reached
 
     def _open(self) -> None:
         """A solver at the anchor, moved on to the present point."""

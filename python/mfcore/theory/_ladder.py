@@ -99,7 +99,7 @@ def ladder(
     times = _times(save_at, end, steps)
     count = check.count(replicas, "replicas")
     most = check.count(gd_steps, "gd_steps")
-    if limit is not None and (isinstance(limit, type) or not hasattr(limit, "start")):
+    if limit is not None and (isinstance(limit, type) or not hasattr(limit, "begin")):
         raise TypeError(f"limit must be a method of the limit, such as mf.PDE(), got {check.shown(limit)}")
     method = limit if limit is not None else _default_limit(model, max(steps))
     number = number_of(rng)

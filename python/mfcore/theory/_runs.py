@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -53,7 +53,7 @@ class Runs:
         self._w = model.network.blocks(int(model.d))["w"] if model.row is not None else slice(0)
         driver = limit
         if isinstance(limit, PDE):  # that of the risk is estimated once, by more runs
-            driver = PDE(**{**limit._arguments(), "error": False})
+            driver = replace(limit, error=False)
         self._driver: Method = driver
         self._law: Trajectory
         self._long: FloatArray | None = None  # GD with the step `longest`, of the present draw
@@ -163,13 +163,13 @@ class _Driven:
     driver: Method
     step: float
 
-    def start(self, model: Model | ReducedModel, seed: int, threads: int) -> NonlinearRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> NonlinearRung:
         """A run of this method at t = 0."""
         assert isinstance(model, Model)
-        law = limit_of(self.driver.start(model, derive(seed, LIMIT), threads))
+        law = limit_of(self.driver.begin(model, derive(seed, LIMIT), threads))
         assert law is not None  # it ran before
 
-        def begin(system: _core.System, start: FloatArray) -> _core.Flow:
+        def integrator(system: _core.System, start: FloatArray) -> _core.Flow:
             return _core.Flow.fixed(
                 system,
                 start,
@@ -180,7 +180,7 @@ class _Driven:
                 threads=threads,
             )
 
-        return NonlinearRung(model, self.neurons, law, seed, threads, begin, self.step)
+        return NonlinearRung(model, self.neurons, law, seed, threads, integrator, self.step)
 
 
 def longest(times: FloatArray, coarse: float, most: int) -> float:

@@ -42,7 +42,7 @@ TEST_CASE("stochastic gradient descent gives the same bits on several threads") 
         SgdParams params;
         params.steps = [](Index, Index count, double* h) { std::fill(h, h + count, 1e-3); };
         params.temperature = temperature;
-        const auto sgd = make_sgd<double>(network_of("tanh"), rows(start), 0,
+        const auto sgd = make_sgd<double>(network_of("tanh"), rows(start),
                                           isotropic_gaussians(kDimension, 0.5), 2, params);
         sgd->run(100, threads, {});
         std::vector<double> theta(start.size());

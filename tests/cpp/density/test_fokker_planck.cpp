@@ -44,6 +44,7 @@ struct Line {
     static FokkerPlanckParams params() {
         FokkerPlanckParams params;
         params.temperature = 0.2;
+        params.rtol = 1e-4;
         return params;
     }
 };

@@ -70,16 +70,16 @@ def test_save_points_and_threads_change_no_bit(name):
 def test_a_restored_run_goes_on_to_the_same_bits(name):
     model, method, horizon = CASES[name]
     seed = seed_of(3)
-    whole, part = method.start(model, seed, 1), method.start(model, seed, 2)
+    whole, part = method.begin(model, seed, 1), method.begin(model, seed, 2)
     middle = 0.37 * horizon
-    assert part.advance(middle, math.inf)
-    again = method.start(model, seed, 1)
+    assert part.advance(middle, math.inf).reached
+    again = method.begin(model, seed, 1)
     again.restore(part.state())
     assert again.t == part.t
     assert again.measure() == part.measure()
     assert again.risk() == part.risk()
     for rung in (whole, again):
-        assert rung.advance(horizon, math.inf)
+        assert rung.advance(horizon, math.inf).reached
     assert whole.measure() == again.measure()
     assert whole.risk() == again.risk()
     assert whole.meta() == again.meta()
@@ -158,15 +158,15 @@ def test_atoms_that_leave_their_box_get_another(monkeypatch):
     reduced = two_radii(rates={"w": 3.0}).reduce()
     start = mf.Cloud([[0.1, 0.2], [0.2, 0.1], [0.15, 0.15]])
     method = Atoms(start=start)
-    rung = method.start(reduced, 0, 1)
+    rung = method.begin(reduced, 0, 1)
     first = rung._atoms._now.box
-    assert rung.advance(30.0, math.inf)
+    assert rung.advance(30.0, math.inf).reached
     box = rung._atoms._now.box
     assert box[0, 1] > first[0, 1]
-    again = method.start(reduced, 0, 1)
+    again = method.begin(reduced, 0, 1)
     again.restore(rung.state())
     for one in (rung, again):
-        assert one.advance(40.0, math.inf)
+        assert one.advance(40.0, math.inf).reached
     assert rung.measure() == again.measure()
     monkeypatch.setattr(carried, "_DEAR", math.inf)
     direct = solve(reduced, method, horizon=40.0, save_at=[])

@@ -8,8 +8,10 @@ import mfcore as mf
 import numpy as np
 import problems
 import pytest
+from mfcore import _core
 from mfcore.atoms import _panels
 from mfcore.atoms._atoms import Atoms
+from mfcore.atoms._panels import NODES, TAIL
 from mfcore.atoms._starts import curve, filling, freedom, gauss
 from mfcore.init._blocks import Chi, Point, Scalar, SpherePoint
 from mfcore.reductions._init import ReducedInit
@@ -207,3 +209,20 @@ def test_four_random_coordinates_are_filled():
     # The difference to half of the points is an estimate, which luck can make too small: twice it.
     assert (np.abs(run.risk - best.risk) <= 2 * run.error + best.error).all()
     assert run.error.max() < 5e-3
+
+
+def test_the_core_tells_the_last_coefficients_of_panels_and_what_is_tolerated_of_them():
+    rng = np.random.default_rng(0)
+    weight, walls = [0.5, 2.0, 1.0], [True, False]
+    z = rng.normal(size=(3, NODES, 2)) + np.array([-3.0, 0.0, 3.0])[:, None, None] * [1.0, 0.0]
+    z[2, :3, 0] = -1.0  # the last panel is cut by the wall, the first is behind it
+    panels = _core.Panels(
+        nodes=NODES, tail=TAIL.ravel().tolist(), weight=weight, rtol=1e-3, atol=1e-5, at_wall=100.0
+    )
+    tails, tolerated = panels.tails(z.reshape(-1, 2), walls)
+    z[:, :, 0] = np.maximum(z[:, :, 0], 0.0)
+    cut = [((panel[:, 0] == 0).any() and (panel[:, 0] > 0).any()) for panel in z]
+    want = np.abs(np.einsum("mi,pic->pmc", TAIL, z)).sum(axis=1) * np.array(weight)[:, None]
+    np.testing.assert_allclose(tails, want, rtol=1e-12, atol=1e-14)  # rounding of sums of 16 numbers
+    allowed = (1e-5 + 1e-3 * np.abs(z).max(axis=1)) * np.where(cut, 100.0, 1.0)[:, None]
+    np.testing.assert_allclose(tolerated, allowed, rtol=1e-14)

@@ -38,7 +38,7 @@ def raising(error):
 
 
 def test_a_checkpoint_is_checked_before_anything_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr(mf.SGD, "start", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr(mf.SGD, "begin", lambda *_: pytest.fail("it started"))
     os.mkfifo(tmp_path / "pipe")
     for path, error, rule in (
         (tmp_path / "missing" / "run", FileNotFoundError, "in a folder that exists"),

@@ -32,7 +32,7 @@ def test_files_are_overwritten_by_force_only_and_that_is_known_before_the_run(fo
 
 
 def test_what_cannot_be_written_is_refused_before_the_run(folder, capsys, monkeypatch):
-    monkeypatch.setattr(mf.SGD, "start", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr(mf.SGD, "begin", lambda *_: pytest.fail("it started"))
     os.mkfifo("pipe")
     for arguments, message in (
         (

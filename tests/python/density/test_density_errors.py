@@ -1,5 +1,6 @@
 """Errors that densities state: the index of three grids, looks at it in between, runs that fail or rest."""
 
+import itertools
 import math
 
 import mfcore as mf
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mfcore.density._levels import convergence_index
+from mfcore.density._levels import Levels, convergence_index
 from mfcore.density._pde import PDE
+from mfcore.runs._ends import End, Ended
 from problems import isotropic
 
 
@@ -52,25 +54,40 @@ def test_the_index_scales_with_the_risks_and_is_at_least_the_safe_extrapolation(
 
 def test_looks_at_the_error_do_not_depend_on_save_points_and_survive_a_restart():
     model, method = isotropic(), PDE(60)
-    few, many, resumed = (method.start(model, 0, 1) for _ in range(3))
-    assert few.advance(3.0, math.inf)
+    few, many, resumed = (method.begin(model, 0, 1) for _ in range(3))
+    assert few.advance(3.0, math.inf).reached
     for t in (0.0, 1e-9, 2.0**-20, 0.25, 0.3, 1.0, 1.1):
-        assert many.advance(t, math.inf)
+        assert many.advance(t, math.inf).reached
     resumed.restore(many.state())
     for rung in (many, resumed):
-        assert rung.advance(3.0, math.inf)
+        assert rung.advance(3.0, math.inf).reached
         assert rung.risk() == few.risk()
         assert rung.meta() == few.meta()
 
 
+@pytest.mark.parametrize("noise", [{}, {"temperature": 0.01, "ridge": 0.1}])
+def test_time_limits_change_no_bit_of_a_density_or_its_error_while_the_grid_grows(noise, monkeypatch):
+    whole, parts = (PDE(40).begin(isotropic(norm=0.2, **noise), 0, 1) for _ in range(2))
+    assert whole.advance(3.0, math.inf).reached
+    assert whole.meta()["grown"] > 0
+    follow, asked = Levels.follow, itertools.count()
+    # The time is over whenever coarser grids are about to follow, and they do when asked again.
+    late = lambda *args: End.out_of_time if next(asked) % 2 == 0 else follow(*args)  # noqa: E731
+    monkeypatch.setattr(Levels, "follow", late)
+    while not (ended := parts.advance(3.0, math.inf)).reached:
+        assert ended == Ended(End.out_of_time)
+    assert parts.risk() == whole.risk()
+    assert parts.meta() == whole.meta()
+
+
 def test_the_error_of_the_last_look_counts_until_the_next_but_one():
-    rung = PDE(60).start(isotropic(temperature=0.01, ridge=0.1), 0, 1)
-    assert rung.advance(2.0**-4, math.inf)
+    rung = PDE(60).begin(isotropic(temperature=0.01, ridge=0.1), 0, 1)
+    assert rung.advance(2.0**-4, math.inf).reached
     then = rung.risk()[1]  # at a look
     for t, counts in ((1.5 * 2**-4, True), (2.0**-3, True), (1.9 * 2**-3, True)):
-        assert rung.advance(t, math.inf)
+        assert rung.advance(t, math.inf).reached
         assert (rung.risk()[1] >= then) is counts
-    assert rung.advance(1e3, math.inf)
+    assert rung.advance(1e3, math.inf).reached
     assert rung.risk()[1] < then
 
 

@@ -169,14 +169,14 @@ def test_save_points_change_no_bit():
 
 def test_runs_go_on_from_any_state_to_the_same_bits():
     model, method = radial_model(), PDE(cells=60)
-    whole, again = method.start(model, 0, 1), method.start(model, 0, 1)
-    assert whole.advance(0.37, math.inf)
+    whole, again = method.begin(model, 0, 1), method.begin(model, 0, 1)
+    assert whole.advance(0.37, math.inf).reached
     saved = whole.state()
     again.restore(saved)
     assert again.t == whole.t == 0.37
     assert again.measure() == whole.measure()
     for rung in (whole, again):
-        assert rung.advance(50.0, math.inf)
+        assert rung.advance(50.0, math.inf).reached
     assert again.measure() == whole.measure()
     assert again.risk() == whole.risk()
     assert again.observed() == whole.observed()

@@ -116,14 +116,14 @@ def test_a_run_out_of_time_is_resumed_to_the_same_bits(name, tmp_path):
 def test_densities_are_restored_wherever_they_are(step):
     """Also before the first step on a grid that has just grown, whose size is that of the last one."""
     model, method = isotropic(40, **NOISE), mf.PDE(64, step=step)
-    whole, part = method.start(model, 0, 1), method.start(model, 0, 1)
+    whole, part = method.begin(model, 0, 1), method.begin(model, 0, 1)
     for t in np.linspace(0.0, 2.0, 41)[1:]:
-        assert part.advance(t, math.inf)
-        again = method.start(model, 0, 1)
+        assert part.advance(t, math.inf).reached
+        again = method.begin(model, 0, 1)
         again.restore(part.state())
         assert again.t == part.t
         part = again
-    assert whole.advance(2.0, math.inf)
+    assert whole.advance(2.0, math.inf).reached
     assert whole.meta()["grown"] > 0
     assert part.measure() == whole.measure()
     assert part.risk() == whole.risk()
@@ -148,21 +148,21 @@ def test_atoms_whose_features_cease_to_be_separable_go_on_to_the_same_bits(monke
 
     monkeypatch.setattr(Separable, "build", once)
     method = mf.Atoms(start=mf.Cloud([[0.1, 0.2], [0.2, 0.1], [0.15, 0.15]]))
-    rung = method.start(soft_radii(), 0, 1)
-    assert rung.advance(0.1, math.inf)
+    rung = method.begin(soft_radii(), 0, 1)
+    assert rung.advance(0.1, math.inf).reached
     early = rung.state()
-    assert rung.advance(30.0, math.inf)
+    assert rung.advance(30.0, math.inf).reached
     assert len(boxes) > 1
     late, measure = rung.state(), rung.measure()
-    again = method.start(soft_radii(), 0, 1)
+    again = method.begin(soft_radii(), 0, 1)
     for state in (late, early, late):  # forwards, back, and forwards again
         again.restore(state)
     assert again.measure() == measure
-    assert again.advance(40.0, math.inf)
-    assert rung.advance(40.0, math.inf)
+    assert again.advance(40.0, math.inf).reached
+    assert rung.advance(40.0, math.inf).reached
     assert again.measure() == rung.measure()
     again.restore(early)
-    assert again.advance(40.0, math.inf)
+    assert again.advance(40.0, math.inf).reached
     assert again.measure() == rung.measure()
 
 

@@ -124,10 +124,10 @@ def test_noiseless_steps_of_a_linear_network_are_implicit_euler():
 
 def check_descent(model, method, steps):
     """F falls at every step, by at least W²/2τ, up to rounding."""
-    rung = method.start(model, 0, THREADS)
+    rung = method.begin(model, 0, THREADS)
     before, at = rung.observed()["free_energy"], rung.measure()
     for n in range(1, steps + 1):
-        assert rung.advance(n * method.tau, math.inf)
+        assert rung.advance(n * method.tau, math.inf).reached
         after, now = rung.observed()["free_energy"], rung.measure()
         if math.isinf(before):  # atoms that noise has just spread
             square = 0.0

@@ -60,7 +60,7 @@ def test_a_density_to_start_from_is_taken_by_its_quantiles():
     noisy = linear(strength=0.0, temperature=0.1)
     quiet = linear(strength=0.0)
     for model in (noisy, quiet):
-        measure = JKO(0.1, count=400, start=density).start(model, 0, 1).measure()
+        measure = JKO(0.1, count=400, start=density).begin(model, 0, 1).measure()
         assert abs(moments(measure)[0] - 1.75) < 3 / 400  # one cell bridges the gap
     assert not ((measure.points > 1.0) & (measure.points < 2.0)).any()
 
@@ -91,16 +91,16 @@ def test_the_free_energy_recorded_is_that_of_the_measure():
 @pytest.mark.parametrize("noise", [0.0, 1e-2])
 def test_stops_and_restarts_change_no_bit(noise):
     method = JKO(0.1, count=31)
-    whole = method.start(model_with(noise), 0, THREADS)
-    assert whole.advance(1.3, math.inf)
-    parts = method.start(model_with(noise), 0, THREADS)
+    whole = method.begin(model_with(noise), 0, THREADS)
+    assert whole.advance(1.3, math.inf).reached
+    parts = method.begin(model_with(noise), 0, THREADS)
     for t in (0.3, 0.7):  # odd steps: the companion is between two of its own
         parts.advance(t, math.inf)
         parts.risk()
         state = {name: array.copy() for name, array in parts.state().items()}
-        parts = method.start(model_with(noise), 0, THREADS)
+        parts = method.begin(model_with(noise), 0, THREADS)
         parts.restore(state)
-    while not parts.advance(1.3, 0.0):
+    while not parts.advance(1.3, 0.0).reached:
         pass
     assert parts.t == whole.t == 13 * 0.1
     assert parts.measure() == whole.measure()
@@ -117,16 +117,16 @@ def test_features_on_a_box_that_grows_are_those_of_the_model(monkeypatch):
     rungs = {}
     for dear in (math.inf, 0):
         monkeypatch.setattr(jko_table, "_DEAR", dear)
-        rungs[dear] = method.start(model, 0, THREADS)
+        rungs[dear] = method.begin(model, 0, THREADS)
     first = rungs[0]._point.energy.field.box
-    parts = method.start(model, 0, THREADS)
+    parts = method.begin(model, 0, THREADS)
     for t in (1.5, 6.0, 15.0):  # odd numbers of steps: the companion is between two of its own
         parts.advance(t, math.inf)
         state = parts.state()
-        parts = method.start(model, 0, THREADS)
+        parts = method.begin(model, 0, THREADS)
         parts.restore(state)
         for rung in rungs.values():
-            assert rung.advance(t, math.inf)
+            assert rung.advance(t, math.inf).reached
         assert parts.measure() == rungs[0].measure()
         assert parts.risk() == rungs[0].risk()
         np.testing.assert_allclose(rungs[0].measure().points, rungs[math.inf].measure().points, atol=1e-8)
@@ -134,13 +134,13 @@ def test_features_on_a_box_that_grows_are_those_of_the_model(monkeypatch):
     assert parts.meta() == rungs[0].meta()
     assert rungs[0].meta()["unfinished"] == 0
     assert rungs[0]._point.energy.field.box[0, 1] > first[0, 1]
-    fresh = method.start(model, 0, THREADS)
+    fresh = method.begin(model, 0, THREADS)
     early = fresh.state()
     fresh.restore(state)  # another box, and back
     fresh.restore(early)
-    assert fresh.advance(6.0, math.inf)
-    again = method.start(model, 0, THREADS)
-    assert again.advance(6.0, math.inf)
+    assert fresh.advance(6.0, math.inf).reached
+    again = method.begin(model, 0, THREADS)
+    assert again.advance(6.0, math.inf).reached
     assert fresh.measure() == again.measure()
 
 
@@ -186,7 +186,7 @@ def test_the_initial_law_without_noise_has_its_moments():
             network=mf.Network(mf.activations.relu),
             init=mf.init.Gaussian(0.3),
         )
-        cloud = JKO(0.1, count=count).start(model, 0, 1).measure()
+        cloud = JKO(0.1, count=count).begin(model, 0, 1).measure()
         assert cloud.points.shape == (64, k)
         # Quantiles: order n⁻³. Gauss nodes are exact.
         assert abs(cloud.weights @ np.square(cloud.points).sum(axis=1) - 20 * 0.09) < 2e-4
@@ -224,20 +224,20 @@ def test_a_step_longer_than_the_run_is_refused():
 def test_impossible_models_say_what_would_work():
     several = waves(0, 2, temperature=0.1)
     with pytest.raises(ValueError, match=r"temperature must be 0 for mf.JKO where several .* mf.Atoms"):
-        JKO(0.1).start(several, 0, 1)
+        JKO(0.1).begin(several, 0, 1)
     with pytest.raises(ValueError, match=r"start must be an mf.Cloud or mf.Density \(z0, z1\).* got None"):
-        JKO(0.1).start(waves(0, 2), 0, 1)
+        JKO(0.1).begin(waves(0, 2), 0, 1)
     with pytest.raises(ValueError, match=r"rates must be > 0 for some coordinate, got \[0.0\]"):
-        JKO(0.1).start(linear(rates=[0.0]), 0, 1)
+        JKO(0.1).begin(linear(rates=[0.0]), 0, 1)
     with pytest.raises(ValueError, match="points of length 2, got 1"):
-        JKO(0.1, start=[1.0, 2.0]).start(waves(0, 2), 0, 1)
+        JKO(0.1, start=[1.0, 2.0]).begin(waves(0, 2), 0, 1)
     with pytest.raises(ValueError, match="start must have z0 >= 0, got -1"):
-        JKO(0.1, start=[-1.0, 2.0]).start(waves(0, 1, nonnegative=[True]), 0, 1)
+        JKO(0.1, start=[-1.0, 2.0]).begin(waves(0, 1, nonnegative=[True]), 0, 1)
     with pytest.raises(ValueError, match="volume must be > 0 for coordinates >= 0, else 0, got 2 for z"):
-        JKO(0.1).start(linear(volume=[2.0], temperature=0.1), 0, 1)
+        JKO(0.1).begin(linear(volume=[2.0], temperature=0.1), 0, 1)
     unguided = mf.ReducedModel(coordinates=["z"], weights=[1.0], targets=[0.0], features=lambda z: z)
     with pytest.raises(ValueError, match="gradients must be given"):
-        JKO(0.1, start=[1.0]).start(unguided, 0, 1)
+        JKO(0.1, start=[1.0]).begin(unguided, 0, 1)
     sphere = mf.Model(
         data=mf.data.IsotropicGaussians(d=4, delta=0.5),
         network=mf.Network(mf.activations.relu),

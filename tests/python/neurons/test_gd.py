@@ -194,12 +194,12 @@ def test_threads_stops_and_save_points_change_no_bit(kind):
     assert np.array_equal(whole, final(model, method, 1.0, threads=3))
     saved = solve(model, method, horizon=1.0, save_at=7, risk=False, rng=0)
     assert np.array_equal(whole, saved.final)
-    parts = method.start(model, seed_of(0), 2)
-    assert parts.advance(0.5, np.inf)
-    other = method.start(model, seed_of(0), 1)
+    parts = method.begin(model, seed_of(0), 2)
+    assert parts.advance(0.5, np.inf).reached
+    other = method.begin(model, seed_of(0), 1)
     other.restore(parts.state())
     assert other.t == 0.5
-    assert other.advance(1.0, np.inf)
+    assert other.advance(1.0, np.inf).reached
     assert np.array_equal(whole, other.measure())
     assert other.meta() == {"steps": 20, "rejected": 0, "evaluations": 20}
 

@@ -12,6 +12,7 @@ from mfcore._base.rng import seed_of
 from mfcore.atoms._atoms import Atoms
 from mfcore.neurons._independent import Nonlinear
 from mfcore.neurons._methods import GD, Particles
+from mfcore.runs._ends import End, Ended
 from mfcore.runs._solve import solve
 from problems import orthonormal
 from scipy import integrate
@@ -25,9 +26,9 @@ class Stand:
     nodes: int | None = None
     as_density: bool = False
     ends_at: float = np.inf
-    status: str = "running"
+    end: End = End.reached
 
-    def start(self, model, seed, threads):
+    def begin(self, model, seed, threads):
         return StandRung(self, model.reduce(nodes=self.nodes))
 
 
@@ -35,7 +36,7 @@ class StandRung:
     def __init__(self, method, reduced):
         self.method, self.reduced, self.steps, self.t = method, reduced, 0, 0.0
         self.z, self.weights = reduced.initial.quadrature(method.count)
-        self.status, self.message, self.restored = "running", "it had enough", 0
+        self.restored = 0
 
     def velocity(self, _, z):
         z = z.reshape(-1, len(self.reduced.coordinates))
@@ -48,8 +49,7 @@ class StandRung:
         while (self.steps + 1) / 50 <= min(t, self.method.ends_at):
             self.z, self.steps = self.moved(1 / 50), self.steps + 1
         self.t = min(t, self.method.ends_at)
-        self.status = self.method.status if t > self.method.ends_at else "running"
-        return self.status == "running"
+        return Ended(self.method.end, "it had enough") if t > self.method.ends_at else Ended(End.reached)
 
     def measure(self):
         z = self.moved(self.t - self.steps / 50)
@@ -164,7 +164,7 @@ def test_without_noise_directions_are_frozen_and_the_rest_follows_the_characteri
     theta0, theta = run.kept[0.0], run.final
     outer = network.row(0)
     z0 = reduced_coordinates(theta0, outer, radial, axes)
-    expected = characteristics(driver.start(model, 0, 0), z0, 0.6)
+    expected = characteristics(driver.begin(model, 0, 0), z0, 0.6)
     # A few steps of relative error 1e-6, and 1e-8 of the stand-in's own steps.
     z = reduced_coordinates(theta, outer, radial, axes)
     np.testing.assert_allclose(z, expected, atol=5e-6)
@@ -196,12 +196,12 @@ def test_steps_have_order_four_and_chosen_ones_the_tolerance():
 class Switch(StandRung):
     """The field of one atom until t = 0.3, of another one from then on."""
 
-    def start(self, model, seed, threads):
+    def begin(self, model, seed, threads):
         return self
 
     def advance(self, t, seconds):
         self.t = t
-        return True
+        return Ended(End.reached)
 
     def measure(self):
         return mf.Cloud([[0.5 if self.t < 0.3 else 4.0]])

@@ -15,6 +15,7 @@ from mfcore.atoms._atoms import Atoms
 from mfcore.neurons._flow import DRIVER
 from mfcore.neurons._independent import Nonlinear
 from mfcore.neurons._methods import GD, SGD, Particles
+from mfcore.runs._ends import End, Ended
 from mfcore.runs._solve import resume, solve
 
 
@@ -45,19 +46,19 @@ class Replay:
     paths: dict = dataclasses.field(compare=False)
     h: float = 0.1
 
-    def start(self, model, seed, threads):
+    def begin(self, model, seed, threads):
         return ReplayRung(self, model.reduce())
 
 
 class ReplayRung:
-    status, message, t = "running", "", 0.0
+    t = 0.0
 
     def __init__(self, method, reduced):
         self.method, self.reduced = method, reduced
 
     def advance(self, t, seconds):
         self.t = t
-        return True
+        return Ended(End.reached)
 
     def measure(self):
         return mf.Cloud(self.method.paths[round(self.t / self.method.h)])
@@ -95,15 +96,15 @@ def test_a_network_that_starts_where_the_neurons_do_moves_as_they_do(method):
 @pytest.mark.parametrize("model", [data_model(), gaussian_model(5)], ids=["nodes", "pairs"])
 def test_neurons_without_mass_do_not_act_on_the_network(model):
     driver = GD(40, 0.1)
-    rung = Nonlinear(7, driver).start(model, 11, 1)
-    alone = driver.start(model, derive(11, DRIVER), 1)
+    rung = Nonlinear(7, driver).begin(model, 11, 1)
+    alone = driver.begin(model, derive(11, DRIVER), 1)
     for run in (rung, alone):
-        assert run.advance(1.0, math.inf)
+        assert run.advance(1.0, math.inf).reached
     both = rung._flow.theta().reshape(-1, model.row)
     np.testing.assert_allclose(both[7:], alone.measure(), atol=1e-14)  # rounding
     assert np.array_equal(both[:7], rung.measure())
     assert np.array_equal(
-        Nonlinear(7, driver).start(model, 11, 1).measure(), GD(7, 0.1).start(model, 11, 1).measure()
+        Nonlinear(7, driver).begin(model, 11, 1).measure(), GD(7, 0.1).begin(model, 11, 1).measure()
     )
 
 
@@ -203,16 +204,16 @@ def test_a_run_is_resumed_to_the_same_bits_wherever_it_was_looked_at(name, tmp_p
 def test_states_are_restored_to_the_same_bits_between_steps():
     model = gaussian_model()
     for method, _ in list(METHODS.values())[:2]:
-        rung, other = method.start(model, 1, 1), method.start(model, 1, 1)
+        rung, other = method.begin(model, 1, 1), method.begin(model, 1, 1)
         states, measures = [rung.state()], [rung.measure()]
         for t in (0.0, 0.2, 0.77, 1.0):
-            assert rung.advance(t, math.inf)
+            assert rung.advance(t, math.inf).reached
             states.append(rung.state())
             measures.append(rung.measure())
         for k, state in enumerate(states):  # of a rung that has gone on
             other.restore(state)
             assert np.array_equal(other.measure(), measures[k])
-            assert other.advance(1.0, math.inf)
+            assert other.advance(1.0, math.inf).reached
             assert np.array_equal(other.measure(), measures[-1])
 
 
@@ -225,18 +226,18 @@ def test_methods_survive_configuration_files():
 class Ending(ReplayRung):
     """Constant until t = 0.5, where it ends."""
 
-    end, waits = "diverged", 0.0
+    end, waits = End.diverged, 0.0
 
-    def start(self, model, seed, threads):
+    def begin(self, model, seed, threads):
         return self
 
     def advance(self, t, seconds):
-        if t <= 0.5 or self.end == "running":
+        if t <= 0.5 or self.end is End.reached:
             time.sleep(min(self.waits, seconds))
-            self.t, self.status = t, "running"
-            return True
-        self.t, self.status, self.message = 0.5, self.end, "this is why."
-        return False
+            self.t = t
+            return Ended(End.reached)
+        self.t = 0.5
+        return Ended(self.end, "this is why.")
 
     def measure(self):
         return mf.Cloud([[1.0]])
@@ -250,7 +251,9 @@ def ending(end, waits=0.0):
 
 @pytest.mark.parametrize("step", [None, 0.05])
 def test_a_driver_that_diverges_ends_the_run(step):
-    run = solve(gaussian_model(), Nonlinear(3, ending("diverged"), step=step), horizon=2.0, save_at=9, rng=0)
+    run = solve(
+        gaussian_model(), Nonlinear(3, ending(End.diverged), step=step), horizon=2.0, save_at=9, rng=0
+    )
     assert run.status == "diverged"
     assert run.message == "the driver ended at t = 0.5: this is why."
     assert run.t[-1] <= 0.5
@@ -259,16 +262,16 @@ def test_a_driver_that_diverges_ends_the_run(step):
 
 def test_a_driver_at_rest_makes_the_same_field_until_the_next_save_point():
     model = gaussian_model()
-    run = solve(model, Nonlinear(3, ending("stationary")), horizon=9.0, save_at=[0.0, 0.4, 1.0, 2.0], rng=0)
+    run = solve(model, Nonlinear(3, ending(End.stationary)), horizon=9.0, save_at=[0.0, 0.4, 1.0, 2.0], rng=0)
     assert run.status == "stationary"
     assert run.t.tolist() == [0.0, 0.4, 1.0]
     assert "this is why" in run.message
-    whole = solve(model, Nonlinear(3, ending("running")), horizon=1.0, save_at=[0.0], rng=0)
+    whole = solve(model, Nonlinear(3, ending(End.reached)), horizon=1.0, save_at=[0.0], rng=0)
     np.testing.assert_allclose(run.final, whole.final, atol=1e-12)
 
 
 def test_ctrl_c_in_the_driver_is_an_interruption():
-    run = solve(gaussian_model(), Nonlinear(3, ending("interrupted")), horizon=2.0, save_at=9, rng=0)
+    run = solve(gaussian_model(), Nonlinear(3, ending(End.interrupted)), horizon=2.0, save_at=9, rng=0)
     assert run.status == "interrupted"
     assert run.t[-1] <= 0.5
 

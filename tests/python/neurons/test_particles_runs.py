@@ -11,7 +11,7 @@ from mfcore import _core
 from mfcore._base.rng import seed_of
 from mfcore.neurons._methods import GD, Particles
 from mfcore.runs import _stiff as stiff
-from mfcore.runs._ends import message_of
+from mfcore.runs._ends import End, Ended, ended
 from mfcore.runs._solve import resume, solve
 from problems import erf_model, final, linear_model
 
@@ -39,16 +39,16 @@ def test_a_restored_run_goes_on_to_the_same_bits(method, monkeypatch):
     model = erf_model(3, 2, sphere=True)
     particles = Particles(3, method=method, step=0.05 if method == "rk4" else None)
     whole = final(model, particles, 2.0)
-    rung = particles.start(model, seed_of(0), 1)
+    rung = particles.begin(model, seed_of(0), 1)
     for t in (0.05, 0.35, 0.4, 1.5):
-        assert rung.advance(t, np.inf)
+        assert rung.advance(t, np.inf).reached
         state = {name: a.copy() for name, a in rung.state().items()}
         measure = rung.measure()
-        rung = particles.start(model, seed_of(0), 2)
+        rung = particles.begin(model, seed_of(0), 2)
         rung.restore(state)
         assert rung.t == pytest.approx(t, abs=1e-12)
         assert np.array_equal(rung.measure(), measure)
-    assert rung.advance(2.0, np.inf)
+    assert rung.advance(2.0, np.inf).reached
     assert np.array_equal(rung.measure(), whole)
 
 
@@ -93,24 +93,24 @@ def test_a_solution_that_blows_up_leaves_its_last_finite_state():
     """z' = z^2 from z = 1 ends at t = 1."""
     network = mf.Network(mf.activations.linear)._core
     square = _core.System.calling(network, 1, 1, 0.0, (1.0, 1.0, 1.0), lambda z: -(z**2))
-    flow = _core.Flow.dopri5(square, np.ones((1, 1)))
-    assert flow.run(0.9) == "reached"
+    flow = _core.Flow.dopri5(square, np.ones((1, 1)), rtol=1e-6, atol=1e-9)
+    assert flow.advance(0.9) is _core.End.reached
     assert flow.theta()[0] == pytest.approx(10.0, rel=1e-4)
     with np.errstate(all="ignore"):
-        assert flow.run(2.0) == "stuck"
+        assert flow.advance(2.0) is _core.End.stuck
     assert flow.t == pytest.approx(1.0, abs=1e-5)
     assert np.isfinite(flow.theta()).all()
-    assert "lsoda" in message_of("stuck", flow)
+    assert "lsoda" in ended(End.stuck, flow).message
 
 
 def test_a_velocity_that_is_not_finite_at_the_start_is_divergence():
     network = mf.Network(mf.activations.linear)._core
     broken = _core.System.calling(network, 1, 1, 0.0, (1.0, 1.0, 1.0), lambda z: z * np.nan)
     for flow in (
-        _core.Flow.dopri5(broken, np.ones((1, 1))),
+        _core.Flow.dopri5(broken, np.ones((1, 1)), rtol=1e-6, atol=1e-9),
         _core.Flow.fixed(broken, np.ones((1, 1)), "rk4", 0.1),
     ):
-        assert flow.run(1.0) == "diverged"
+        assert flow.advance(1.0) is _core.End.diverged
         assert (flow.t, flow.theta().tolist()) == (0.0, [1.0])
 
 
@@ -121,7 +121,7 @@ def test_an_exception_of_the_gradient_passes_through():
     network = mf.Network(mf.activations.linear)._core
     system = _core.System.calling(network, 1, 1, 0.0, (1.0, 1.0, 1.0), gradient)
     with pytest.raises(RuntimeError, match="no gradient today"):
-        _core.Flow.dopri5(system, np.ones((1, 1))).run(1.0)
+        _core.Flow.dopri5(system, np.ones((1, 1)), rtol=1e-6, atol=1e-9).advance(1.0)
 
 
 @pytest.mark.parametrize("kind", ["dopri5", "rk4", "lsoda", "nodes", "long evaluation"])
@@ -139,25 +139,24 @@ def test_ctrl_c_returns_a_state_from_which_the_run_goes_on_to_the_same_bits(kind
         method = Particles(3, method="euler", step=1e-5, expectation=mf.MonteCarlo(100, rng=0))
     elif kind == "long evaluation":
         method = Particles(3, method="euler", step=0.1, expectation=mf.MonteCarlo(2**40, rng=0))
-    rung = method.start(model, 0, 1)
+    rung = method.begin(model, 0, 1)
     before = signal.signal(signal.SIGALRM, press)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
-        assert not rung.advance(1e9, np.inf)
+        ended = rung.advance(1e9, np.inf)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert rung.status == "interrupted"
+    assert ended == Ended(End.interrupted)
     reached = rung.t
     assert np.isfinite(rung.measure()).all()
     if kind == "long evaluation":
         assert (reached, np.array_equal(rung.measure(), model.init.theta)) == (0.0, True)
         return
     target = reached + 0.001
-    assert rung.advance(target, np.inf)
-    assert rung.status == "running"
-    whole = method.start(model, 0, 1)
-    assert whole.advance(target, np.inf)
+    assert rung.advance(target, np.inf).reached
+    whole = method.begin(model, 0, 1)
+    assert whole.advance(target, np.inf).reached
     assert np.array_equal(rung.measure(), whole.measure())
 
 
@@ -182,9 +181,9 @@ def test_ctrl_c_ends_a_solve_with_its_partial_trajectory(tmp_path):
 
 def test_a_time_limit_shorter_than_a_step_still_makes_progress():
     for method in (Particles(6), Particles(6, method="lsoda"), Particles(6, method="rk4", step=0.1)):
-        rung, calls = method.start(erf_model(), 0, 1), 0
-        while not rung.advance(1.0, 0.0):
-            assert rung.status == "running"
+        rung, calls = method.begin(erf_model(), 0, 1), 0
+        while not (ended := rung.advance(1.0, 0.0)).reached:
+            assert ended == Ended(End.out_of_time)
             calls += 1
             assert calls < 500
         assert np.array_equal(rung.measure(), final(erf_model(), method, 1.0))

@@ -61,7 +61,7 @@ def random_rows(network, n, d, seed):
 def start(network, theta, seed, step, **options):
     d = theta.shape[1] - network.row(0)
     return _core.Sgd(
-        network._core, theta, 0, mf.data.IsotropicGaussians(d, 0.5)._sampler, seed, step, **options
+        network._core, [theta], [mf.data.IsotropicGaussians(d, 0.5)._sampler], [seed], step, **options
     )
 
 
@@ -85,14 +85,14 @@ def test_blocks_equal_the_sequential_algorithm(
     theta, h = random_rows(network, n, d, steps), 0.02 / d
     sizes = h * (1.0 + np.arange(steps)) ** -0.25 if schedule else np.full(steps, h)
     step = (lambda first, count: h * (1.0 + np.arange(first, first + count)) ** -0.25) if schedule else h
-    run = start(network, theta, 5, step, batch=batch, ridge=ridge, rates=rates, block=block)
+    run = start(network, theta, 5, step, batch=batch, ridge=ridge, rates=rates, block=block, threads=threads)
     X, y = mf.data.IsotropicGaussians(d, 0.5)._sampler.draw(5, 0, steps * batch)
     expected = list(sequential(network, theta, X, y, sizes, batch=batch, ridge=ridge, rates=rates))
     middle = data.draw(st.integers(0, steps))
     for at in (middle, steps):
-        _core.run_sgd([run], at, threads)
+        run.advance(at)
         # Rounding of at most 120 steps on numbers of size O(10); measured 3e-14.
-        np.testing.assert_allclose(run.theta(), expected[at], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(run.theta()[0], expected[at], rtol=1e-12, atol=1e-12)
 
 
 def test_a_thousand_steps_stay_within_1e_12():
@@ -101,8 +101,8 @@ def test_a_thousand_steps_stay_within_1e_12():
     X, y = mf.data.IsotropicGaussians(45, 0.5)._sampler.draw(1, 0, 1000)
     *_, expected = sequential(network, theta, X, y, np.full(1000, 1e-3), ridge=0.2)
     run = start(network, theta, 1, 1e-3, ridge=0.2)
-    _core.run_sgd([run], 1000)
-    assert np.abs(run.theta() - expected).max() < 1e-12
+    run.advance(1000)
+    assert np.abs(run.theta()[0] - expected).max() < 1e-12
 
 
 @settings(deadline=None, max_examples=30)
@@ -115,26 +115,29 @@ def test_a_thousand_steps_stay_within_1e_12():
 )
 def test_stops_and_threads_change_no_bit(network, temperature, d, stops, threads):
     theta = random_rows(network, 300, d, 1)
-    one = start(network, theta, 3, 1e-3, temperature=temperature)
-    _core.run_sgd([one], 130, 1)
-    many = start(network, theta, 3, 1e-3, temperature=temperature)
+    one = start(network, theta, 3, 1e-3, temperature=temperature, threads=1)
+    one.advance(130)
+    many = start(network, theta, 3, 1e-3, temperature=temperature, threads=threads)
     for stop in sorted(stops):
-        _core.run_sgd([many], stop, threads)
-    _core.run_sgd([many], 130, threads)
-    assert np.array_equal(one.theta(), many.theta())
+        many.advance(stop)
+    many.advance(130)
+    assert np.array_equal(one.theta()[0], many.theta()[0])
 
 
-def test_a_run_started_from_its_anchor_goes_on_to_the_same_bits():
+def test_a_restored_run_goes_on_to_the_same_bits():
     network = mf.Network(mf.activations.relu, output="trained")
     theta = random_rows(network, 50, 30, 1)
     whole = start(network, theta, 3, 1e-3, temperature=0.05)
-    _core.run_sgd([whole], 100)
+    whole.advance(100)
     first = start(network, theta, 3, 1e-3, temperature=0.05)
-    _core.run_sgd([first], 57)
-    sampler = mf.data.IsotropicGaussians(30, 0.5)._sampler
-    rest = _core.Sgd(network._core, first.anchor_theta(), first.anchor, sampler, 3, 1e-3, temperature=0.05)
-    _core.run_sgd([rest], 100)
-    assert np.array_equal(rest.theta(), whole.theta())
+    first.advance(57)
+    rest = start(network, theta + 1.0, 3, 1e-3, temperature=0.05)
+    rest.advance(80)
+    rest.restore(first.state())
+    assert rest.steps == [57]
+    assert np.array_equal(rest.theta()[0], first.theta()[0])
+    rest.advance(100)
+    assert np.array_equal(rest.theta()[0], whole.theta()[0])
 
 
 def test_permuting_neurons_permutes_the_result():
@@ -142,28 +145,29 @@ def test_permuting_neurons_permutes_the_result():
     theta = random_rows(network, 31, 5, 0)
     order = np.random.default_rng(0).permutation(31)
     runs = [start(network, rows, 3, 1e-2) for rows in (theta, theta[order])]
-    _core.run_sgd(runs, 200)
+    for run in runs:
+        run.advance(200)
     # Sums over neurons in another order: rounding only.
-    np.testing.assert_allclose(runs[0].theta()[order], runs[1].theta(), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(runs[0].theta()[0][order], runs[1].theta()[0], rtol=1e-12, atol=1e-13)
 
 
 def test_single_precision_follows_double_precision():
     network = mf.Network(mf.activations.tanh, output="trained")
     theta = random_rows(network, 100, 20, 0)
     double, single = (start(network, theta, 3, 1e-3, single_precision=p) for p in (False, True))
-    _core.run_sgd([double], 500)
-    _core.run_sgd([single], 500)
-    gap = np.abs(double.theta() - single.theta()).max()
+    double.advance(500)
+    single.advance(500)
+    gap = np.abs(double.theta()[0] - single.theta()[0]).max()
     assert 0 < gap < 1e-4  # 500 steps of relative rounding 6e-8 on numbers of size 3
 
 
 def test_divergence_is_reported_with_its_step_and_the_last_finite_state():
     network = mf.Network(mf.activations.relu, output="trained")
     run = start(network, random_rows(network, 20, 10, 0), 3, 5.0)
-    _core.run_sgd([run], 10_000)
-    assert 0 < run.diverged_at < 10_000
-    assert run.step <= run.diverged_at
-    assert np.isfinite(run.theta()).all()
+    run.advance(10_000)
+    assert 0 < run.diverged_at[0] < 10_000
+    assert run.steps[0] <= run.diverged_at[0]
+    assert np.isfinite(run.theta()[0]).all()
 
 
 @pytest.mark.parametrize("d", [3, 40])  # direct noise, projected noise
@@ -172,17 +176,16 @@ def test_langevin_noise_has_the_moments_of_the_linear_network(d):
     network = mf.Network(mf.activations.linear)
     run = _core.Sgd(
         network._core,
-        np.zeros((n, d)),
-        0,
-        mf.data.Linear(np.ones(d) / d, noise=0.1)._sampler,
-        11,
+        [np.zeros((n, d))],
+        [mf.data.Linear(np.ones(d) / d, noise=0.1)._sampler],
+        [11],
         h / d,
         ridge=ridge * d,
         temperature=temperature,
     )
     for at in (7, 50, steps):  # inside and at the ends of blocks
-        _core.run_sgd([run], at)
-        w = run.theta()
+        run.advance(at)
+        w = run.theta()[0]
         spread = w - w.mean(axis=0)
         # All neurons see the same force of the data (linear activation): w' = (1 - h lambda) w + noise.
         keep = (1 - h * ridge) ** 2
@@ -199,11 +202,11 @@ def test_noise_of_successive_steps_is_independent_however_it_is_asked_for():
     n, d, h = 3000, 60, 1e-3
     network = mf.Network(mf.activations.linear)
     sampler = mf.data.Linear(np.ones(d) / d)._sampler
-    run = _core.Sgd(network._core, np.zeros((n, d)), 0, sampler, 7, h, temperature=1.0)
+    run = _core.Sgd(network._core, [np.zeros((n, d))], [sampler], [7], h, temperature=1.0)
     states = [np.zeros((n, d))]
     for at in (5, 16, 40):
-        _core.run_sgd([run], at)
-        states.append(run.theta() - run.theta().mean(axis=0))
+        run.advance(at)
+        states.append(run.theta()[0] - run.theta()[0].mean(axis=0))
     increments = np.diff(states, axis=0)
     lengths = np.array([5, 11, 24])
     for increment, length in zip(increments, lengths, strict=True):

@@ -10,7 +10,7 @@ from mfcore import _core
 
 def start(network, theta, step, law=None, seed=3, **options):
     law = law or mf.data.IsotropicGaussians(theta.shape[1] - network.row(0), 0.5)
-    return _core.Sgd(network._core, theta, 0, law._sampler, seed, step, **options)
+    return _core.Sgd(network._core, [theta], [law._sampler], [seed], step, **options)
 
 
 def growing(blocks):
@@ -18,8 +18,8 @@ def growing(blocks):
     network = mf.Network(mf.activations.relu, output="trained")
     theta = np.random.default_rng(0).normal(size=(20, 11))
     run = start(network, theta, 5.0, block=blocks)
-    _core.run_sgd([run], 10_000)
-    return lambda: start(network, theta, 5.0, block=blocks), run.diverged_at
+    run.advance(10_000)
+    return lambda: start(network, theta, 5.0, block=blocks), run.diverged_at[0]
 
 
 @pytest.mark.parametrize("block", [0, 1, 32])
@@ -28,12 +28,12 @@ def test_the_state_of_a_diverged_run_is_that_of_its_step(block):
     for stops in ([bad + 1], [bad - 1, bad + 1], [bad - 2, 10_000]):
         run = again()
         for stop in stops:
-            _core.run_sgd([run], stop)
-        assert run.diverged_at == bad
-        assert run.step <= bad
+            run.advance(stop)
+        assert run.diverged_at[0] == bad
+        assert run.steps[0] <= bad
         before = again()
-        _core.run_sgd([before], run.step)
-        assert np.array_equal(run.theta(), before.theta())
+        before.advance(run.steps[0])
+        assert np.array_equal(run.theta()[0], before.theta()[0])
 
 
 def test_neurons_that_overflow_are_divergence_even_if_no_prediction_says_so():
@@ -41,9 +41,9 @@ def test_neurons_that_overflow_are_divergence_even_if_no_prediction_says_so():
     theta = np.random.default_rng(0).normal(size=(5, 40))
     for target in (1, 7, 32, 64):
         run = start(network, theta, 1e308)
-        assert _core.run_sgd([run], target) == "diverged"
-        assert 0 <= run.diverged_at < target
-        assert np.isfinite(run.theta()).all()
+        assert run.advance(target) is _core.End.diverged
+        assert 0 <= run.diverged_at[0] < target
+        assert np.isfinite(run.theta()[0]).all()
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.5])  # the step forgets w altogether, or overshoots
@@ -53,10 +53,10 @@ def test_noise_stays_exact_where_decay_leaves_nothing_of_a_step(factor):
     law = mf.data.Linear(np.zeros(d))
     run = start(network, np.zeros((n, d)), h, law, ridge=factor / h, temperature=temperature)
     for at in (3, 5, 6, 30):
-        _core.run_sgd([run], at)
+        run.advance(at)
         keep = (1 - factor) ** 2
         variance = 2 * h * temperature * (1 - keep**at) / (1 - keep)
-        w = run.theta()
+        w = run.theta()[0]
         measured = ((w - w.mean(axis=0)) ** 2).sum() / (n - 1) / d
         # Relative error of a variance from n d normals: sqrt(2 / (n d)); 5 of them: false alarm 6e-7 each.
         assert abs(measured / variance - 1) < 5 * np.sqrt(2 / (n * d))
@@ -67,8 +67,8 @@ def test_large_batches_need_no_memory_beyond_their_samples_and_activations():
     batch, network = 400_000, mf.Network(mf.activations.tanh)
     theta = np.random.default_rng(0).normal(size=(3, 2))
     run = start(network, theta, 0.1, batch=batch, temperature=0.1)
-    assert _core.run_sgd([run], 1) == "reached"
-    assert np.isfinite(run.theta()).all()
+    assert run.advance(1) is _core.End.reached
+    assert np.isfinite(run.theta()[0]).all()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

@@ -36,10 +36,10 @@ def test_a_block_is_the_sequential_run_with_the_same_projections(d, ridge):
     network = mf.Network(mf.activations.tanh)
     sampler = mf.data.IsotropicGaussians(d, 0.5)._sampler
     start = np.random.default_rng(0).normal(size=(n, d))
-    run = _core.Sgd(network._core, start, 0, sampler, SEED, H, ridge=ridge, temperature=TEMPERATURE)
+    run = _core.Sgd(network._core, [start], [sampler], [SEED], H, ridge=ridge, temperature=TEMPERATURE)
     steps = run.block_steps
     assert steps > 1
-    _core.run_sgd([run], steps)
+    run.advance(steps)
 
     X, y = sampler.draw(SEED, 0, steps)
     keep = 1 - H * ridge
@@ -49,7 +49,7 @@ def test_a_block_is_the_sequential_run_with_the_same_projections(d, ridge):
         error = target - np.tanh(z).mean()
         w = keep * w + np.outer(H * error * (1 - np.tanh(z) ** 2), x) + np.sqrt(2 * H * TEMPERATURE) * g
     # A dozen steps on numbers of size 3, and a basis from a Cholesky factor of condition below 10.
-    np.testing.assert_allclose(run.theta(), w, atol=1e-12)
+    np.testing.assert_allclose(run.theta()[0], w, atol=1e-12)
 
 
 def test_few_dimensions_draw_the_increments_that_all_rungs_share():
@@ -58,9 +58,9 @@ def test_few_dimensions_draw_the_increments_that_all_rungs_share():
     sampler = mf.data.IsotropicGaussians(d, 0.5)._sampler
     start = np.random.default_rng(0).normal(size=(n, d + 1))
     rates = (2.0, 1.0, 0.5)
-    run = _core.Sgd(network._core, start, 0, sampler, SEED, H, temperature=TEMPERATURE, rates=rates)
+    run = _core.Sgd(network._core, [start], [sampler], [SEED], H, temperature=TEMPERATURE, rates=rates)
     assert run.block_steps == 1
-    _core.run_sgd([run], 5)
+    run.advance(5)
     X, y = sampler.draw(SEED, 0, 5)
     theta = start.copy()
     for k in range(5):
@@ -71,7 +71,7 @@ def test_few_dimensions_draw_the_increments_that_all_rungs_share():
         speed = np.array([rates[0], *[rates[2]] * d])
         drift = np.column_stack([error * np.tanh(z), np.outer(error * a * (1 - np.tanh(z) ** 2), X[k])])
         theta = theta + H * speed * drift + np.sqrt(2 * H * TEMPERATURE * speed) * g
-    np.testing.assert_allclose(run.theta(), theta, atol=1e-14)
+    np.testing.assert_allclose(run.theta()[0], theta, atol=1e-14)
 
 
 def test_the_scalars_of_a_block_receive_noise_of_their_own():
@@ -79,9 +79,9 @@ def test_the_scalars_of_a_block_receive_noise_of_their_own():
     network = mf.Network(mf.activations.linear, output="trained", bias="trained")
     sampler = mf.data.Linear(np.ones(d) / d)._sampler
     start = np.zeros((n, d + 2))
-    run = _core.Sgd(network._core, start, 0, sampler, SEED, H, temperature=1.0, rates=(2.0, 3.0, 1.0))
-    _core.run_sgd([run], 40)
-    theta = run.theta()
+    run = _core.Sgd(network._core, [start], [sampler], [SEED], H, temperature=1.0, rates=(2.0, 3.0, 1.0))
+    run.advance(40)
+    theta = run.theta()[0]
     for column, rate in ((theta[:, 0], 2.0), (theta[:, 1], 3.0)):
         # Variance 2 h rate per step (the forces are of order h each); relative error sqrt(2/n) = 2.2 %, 5 of
         # them: false alarm 6e-7, and below 1 % from the forces.

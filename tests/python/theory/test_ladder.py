@@ -191,8 +191,7 @@ def test_tables_have_the_means_of_the_largest_gaps(budget):
     assert f"{mean:.3g} ±" in lines[4]
     assert budget.rates().table() in str(budget)
     assert repr(budget) == (
-        "Ladder(neurons=(8, 16), step=(0.1, 0.05), replicas=2, t=[0, 0.4], limit="
-        "Atoms(count=16, rtol=1e-08, atol=1e-10, method='dopri5'))"
+        "Ladder(neurons=(8, 16), step=(0.1, 0.05), replicas=2, t=[0, 0.4], limit=Atoms(count=16))"
     )
 
 

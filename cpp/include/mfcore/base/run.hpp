@@ -8,9 +8,20 @@
 
 namespace mfcore::inline base {
 
-/// Number of threads to use: `requested` if > 0, otherwise the default (OMP_NUM_THREADS at the first call,
-/// else the cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is
-/// 1.
+/// How a stretch of a run ended. Python sees these very values.
+enum class End {
+    reached,      ///< at the time or step asked for
+    out_of_time,  ///< the stop predicate said so
+    interrupted,  ///< by Ctrl-C, or by what the run calls
+    stationary,   ///< root mean square of the gradient below the tolerance
+    diverged,     ///< the next state is not finite
+    stuck,        ///< adaptive steps fell below rounding
+    unresolved,   ///< the next state no longer stands for the measure that is moved (System::resolved)
+    wall,         ///< mass has come to the end of a grid
+};
+
+/// Threads for a request: `requested` if > 0, otherwise the default (OMP_NUM_THREADS at the first call, else
+/// the cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
 int resolve_threads(int requested);
 
 /// A question "stop?" asked between pieces of work, always on the calling thread.

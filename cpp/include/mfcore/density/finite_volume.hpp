@@ -95,6 +95,28 @@ private:
     std::unique_ptr<Field> half_;  // the first stage of MUSCL
 };
 
+/// Steps of one size on masses of the caller's, C order, for a foreign loop.
+class FiniteVolumeSteps {
+public:
+    explicit FiniteVolumeSteps(FiniteVolume scheme);
+
+    struct Done {
+        Index steps = 0;
+        double bound = 0;  ///< the largest stable step at the last velocities; NaN: something is not finite
+    };
+    /// Up to `steps` steps dt from the masses `cells`, which they replace. Ends before a step that is larger
+    /// than the bound or leads to numbers that are not finite, and when the predicate says so.
+    Done run(double* cells, double dt, Index steps, const StopPredicate& wants_stop);
+    /// The largest stable step of these masses.
+    double bound(const double* cells);
+    Index cells() const { return scheme_.potential().rows() * scheme_.potential().cols(); }
+
+private:
+    FiniteVolume scheme_;
+    FiniteVolume::Field mass_, next_;
+    std::vector<double> m_, next_m_;
+};
+
 struct FiniteVolumeParams {
     double t = 0;          ///< time of the start
     double first = 0;      ///< first step; 0: the stability bound

@@ -36,7 +36,7 @@ enum class Coupling {
 struct FokkerPlanckParams {
     double temperature = 0;  ///< 1/beta > 0
     double t = 0;            ///< time of the start
-    double rtol = 1e-4;      ///< tolerated error of a step: sum of the errors of all masses
+    double rtol = 0;         ///< > 0: tolerated error of a step: sum of the errors of all masses
     double first = 0;        ///< the first step tried; 0: one that is short enough for sure
     double step = 0;         ///< fixed steps; 0: adaptive ones
     int order = 2;           ///< in time: 1, the plain steps, or 2, extrapolated

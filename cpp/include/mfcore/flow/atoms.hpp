@@ -61,8 +61,12 @@ struct Panels {
     double at_wall = 1;  ///< how much more is tolerated of panels that a wall cuts
 };
 
-/// The system of atoms with `masses` >= 0 in their own field; atoms without mass move in the field of the
-/// others.
+/// How well atoms z, one row each, are resolved: of every panel and coordinate the size of the last
+/// coefficients times the weight of the panel, and what is tolerated of that; both panels x columns of z.
+void panel_tails(const Panels& panels, const std::vector<bool>& nonnegative, ConstMat z, Mat tails,
+                 Mat tolerated);
+
+/// `masses` of the atoms, >= 0; those without mass are moved by the others.
 System atom_system(std::vector<double> masses, const AtomParams& params, Gradient gradient,
                    Panels panels = {});
 

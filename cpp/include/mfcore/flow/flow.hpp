@@ -46,19 +46,7 @@ Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, 
 System neuron_system(const Network& network, Index neurons, Index d, double ridge, const Rates& rates,
                      Gradient gradient, int threads = 0);
 
-/// How far run() came.
-enum class End {
-    reached,
-    stopped,      ///< the stop predicate said so
-    interrupted,  ///< the velocity said so
-    stationary,   ///< root mean square of the gradient below the tolerance
-    diverged,     ///< the next state is not finite
-    unresolved,   ///< System::resolved said no
-    stuck,        ///< adaptive steps fell below rounding
-    wall,         ///< mass has come to the end of a grid
-};
-
-/// The state of a flow as numbers, for a checkpoint; opaque but for the sizes.
+/// All that a checkpoint needs, opaque but for the sizes.
 struct FlowState {
     std::vector<double> numbers;
     std::vector<double> vectors;  // several states, one after the other
@@ -115,9 +103,9 @@ struct FixedParams {
 std::unique_ptr<Flow> fixed_steps(System system, const double* start, const FixedParams& params);
 
 struct AdaptiveParams {
-    double rtol = 1e-6, atol = 1e-9;  ///< error per step, root mean square over the entries that move
-    double tolerance = 0;             ///< as above
-    double first_step = 0;            ///< 0: chosen
+    double rtol = 0, atol = 0;  ///< > 0: error per step, root mean square over the entries that move
+    double tolerance = 0;       ///< as above
+    double first_step = 0;      ///< 0: chosen
 };
 
 /// A flow by Dormand and Prince's pair of orders 5(4) with a PI controller (eq. (6.12)). States between steps

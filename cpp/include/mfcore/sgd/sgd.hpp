@@ -24,23 +24,30 @@ struct SgdParams {
     Index block = 0;  ///< samples per block; 0: chosen, 1 step: the plain sequential algorithm
 };
 
+/// All that a checkpoint needs: the neurons at the start of the current block, whose step is `anchor`. The
+/// step reached is inside of the block; going there again gives the same bits.
+struct SgdState {
+    Index anchor = 0, step = 0;
+    std::vector<double> neurons;  ///< N x D
+};
+
 /// A run in progress. Its state is a function of (parameters, seed, step) alone: blocks start at fixed steps,
 /// and a step inside a block is reached from the block's start each time it is asked for, so that stopping,
 /// saving and resuming change no bit.
 class Sgd {
 public:
     virtual ~Sgd() = default;
-    /// Advance to step `target` (not before the current one). Returns the step reached: less when the stop
-    /// predicate said so (whole blocks only) or when the run diverged.
-    virtual Index run(Index target, int threads, const StopPredicate& wants_stop) = 0;
+    /// Advance to step `target` (not before the current one). Where the stop predicate said so it ends after
+    /// whole blocks.
+    virtual End run(Index target, int threads, const StopPredicate& wants_stop) = 0;
     virtual Index step() const = 0;
     /// The first step whose prediction was not finite, or by whose end neurons were not; or -1.
     virtual Index diverged_at() const = 0;
     /// Neurons at step(), rows as in the network's layout.
     virtual void theta(Mat out) const = 0;
-    /// Neurons at the start of the current block, and its step: all that a checkpoint needs.
-    virtual Index anchor() const = 0;
-    virtual void anchor_theta(Mat out) const = 0;
+    virtual SgdState save() const = 0;
+    /// Back to the start of the block of a state; `run` to its step does the rest.
+    virtual void restore(const SgdState& state) = 0;
     virtual Index block_steps() const = 0;
     virtual Index count() const = 0;  ///< N
     virtual Index row() const = 0;    ///< D
@@ -49,16 +56,16 @@ public:
 /// Advance several independent runs to step `target`, in parallel over the runs if there are as many as
 /// threads, and inside each otherwise. When the stop predicate says so they stop at a common earlier step;
 /// when one diverges, soon after it.
-void run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop);
+End run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop);
 
-/// `start` are the neurons at step `first`, which must be the start of a block (0 always is).
+/// `start` are the neurons at step 0.
 template <class T>
-std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, Index first, SamplerPtr sampler,
-                              std::uint64_t seed, SgdParams params);
+std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed,
+                              SgdParams params);
 
-extern template std::unique_ptr<Sgd> make_sgd<double>(const Network&, ConstMat, Index, SamplerPtr,
-                                                      std::uint64_t, SgdParams);
-extern template std::unique_ptr<Sgd> make_sgd<float>(const Network&, ConstMat, Index, SamplerPtr,
-                                                     std::uint64_t, SgdParams);
+extern template std::unique_ptr<Sgd> make_sgd<double>(const Network&, ConstMat, SamplerPtr, std::uint64_t,
+                                                      SgdParams);
+extern template std::unique_ptr<Sgd> make_sgd<float>(const Network&, ConstMat, SamplerPtr, std::uint64_t,
+                                                     SgdParams);
 
 }  // namespace mfcore::inline sgd
