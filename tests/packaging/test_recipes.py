@@ -18,6 +18,7 @@ from mfcore.data._config import KINDS
 from mfcore.data._law import DataLaw, dimension, set_field
 from mfcore.data._symmetry import Part, Radius, Split, Symmetry
 from mfcore.reductions._project import projections
+from mfcore.runs._ends import End, Ended
 from mfcore.runs._reduced import model_of
 
 STRUCT = re.compile(r'struct (\w+)[^;{]*\{\s*static constexpr const char\* name = "(\w+)"')
@@ -152,13 +153,12 @@ class Shrink:
 
     neurons: int
 
-    def start(self, model, seed, threads):
+    def begin(self, model, seed, threads):
         return ShrinkRung(self, model_of(model), seed)
 
 
 class ShrinkRung:
     reduced = None
-    status, message = "running", ""
 
     def __init__(self, method, model, seed):
         self.t = 0.0
@@ -167,7 +167,7 @@ class ShrinkRung:
     def advance(self, t, seconds):
         self._theta *= np.exp(self.t - t)
         self.t = t
-        return True
+        return Ended(End.reached)
 
     def measure(self):
         return self._theta.copy()
@@ -215,7 +215,7 @@ def test_a_theory_result_is_one_file_and_its_name(copy, use):
     )
     first_page = copy / "theory" / "__init__.py"
     change(first_page, "from ._rates import", "from ._spread import spread\nfrom ._rates import")
-    change(first_page, '    "rates_in_dimension",\n]', '    "rates_in_dimension",\n    "spread",\n]')
+    change(first_page, '    "zonal_spectrum",\n]', '    "spread",\n    "zonal_spectrum",\n]')
     shown = use(
         "-c",
         "import mfcore as mf; print(mf.theory.spread(mf.Cloud([0.0, 2.0])))",

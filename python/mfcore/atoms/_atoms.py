@@ -49,7 +49,7 @@ class Atoms:
 
     Examples:
         >>> import mfcore as mf
-        >>> from mfcore.atoms import Atoms
+        >>> from mfcore import Atoms
         >>> model = mf.Model(
         ...     data=mf.data.IsotropicGaussians(d=40, delta=0.5),
         ...     network=mf.Network(mf.activations.relu),

@@ -57,7 +57,7 @@ class PDE:
 
     Examples:
         >>> import math, mfcore as mf
-        >>> from mfcore.density import PDE
+        >>> from mfcore import PDE
         >>> model = mf.Model(
         ...     data=mf.data.IsotropicGaussians(d=40, delta=0.5),
         ...     network=mf.Network(mf.activations.relu),

@@ -45,7 +45,7 @@ class JKO:
 
     Examples:
         >>> import mfcore as mf
-        >>> from mfcore.jko import JKO
+        >>> from mfcore import JKO
         >>> model = mf.Model(
         ...     data=mf.data.IsotropicGaussians(d=40, delta=0.5),
         ...     network=mf.Network(mf.activations.relu),

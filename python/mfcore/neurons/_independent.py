@@ -52,7 +52,7 @@ class Nonlinear:
 
     Examples:
         >>> import mfcore as mf, numpy as np
-        >>> from mfcore.nonlinear import Nonlinear
+        >>> from mfcore import Nonlinear
         >>> model = mf.Model(
         ...     data=mf.data.IsotropicGaussians(d=10, delta=0.5),
         ...     network=mf.Network(mf.activations.relu),

@@ -33,7 +33,7 @@ class Table:
 
         Examples:
             >>> import numpy as np
-            >>> from mfcore.reduce import Table
+            >>> from mfcore.reductions._tables import Table
             >>> z = np.linspace(0, 1, 50)
             >>> table = Table((z,), np.stack([z, z**2, z + z**2], axis=1), np.ones(3) / 3)
             >>> table.compress().basis.shape
