@@ -293,7 +293,7 @@ class Flow:
 
     def _go(self, flow: _core.Flow, t: float) -> None:
         end = flow.advance(t, math.inf)
-        self.theta[...] = flow.theta().reshape(self.theta.shape)
+        self.theta[...] = flow.values().reshape(self.theta.shape)
         self.t += flow.t
         if end is End.interrupted:
             raise KeyboardInterrupt

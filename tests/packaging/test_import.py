@@ -36,10 +36,21 @@ def test_a_level_the_machine_lacks_is_refused_with_those_that_are_usable(monkeyp
         _loader.load()
 
 
-def test_a_machine_below_every_installed_level_is_told_so(monkeypatch):
+@pytest.mark.parametrize(
+    ("installed", "supported", "told"),
+    [
+        (["v3", "v4"], ["v2"], "built for v3, v4, this machine runs v2, native"),
+        ([], ["v2", "v3"], "built for none, this machine runs v2, v3, native"),
+        (["v3"], [], "built for v3, this machine runs native"),  # an x86-64 processor below v2
+    ],
+)
+def test_a_machine_below_every_installed_level_is_told_both_and_what_to_do(
+    monkeypatch, installed, supported, told
+):
     monkeypatch.delenv("MFCORE_ISA", raising=False)
-    monkeypatch.setattr(_loader, "_installed", lambda level: False)
-    with pytest.raises(ImportError, match="no compiled core of mfcore runs on this machine"):
+    monkeypatch.setattr(_loader._cpu, "levels", lambda: supported)
+    monkeypatch.setattr(_loader, "_installed", lambda level: level in installed)
+    with pytest.raises(ImportError, match=f"{told}.* pip install .* -DMFCORE_ISA=native"):
         _loader.load()
 
 

@@ -107,7 +107,7 @@ public:
                          static_cast<double>(counts_.steps),
                          static_cast<double>(counts_.rejected),
                          static_cast<double>(counts_.evaluations),
-                         counts_.drift};
+                         counts_.risk_error};
         each_vector(*this,
                     [&](const Vector& v) { state.vectors.insert(state.vectors.end(), v.begin(), v.end()); });
         return state;
@@ -124,7 +124,7 @@ public:
         for (double* to : {&dense_t_, &dense_h_}) *to = *number++;
         for (Index* to : {&counts_.steps, &counts_.rejected, &counts_.evaluations})
             *to = static_cast<Index>(*number++);
-        counts_.drift = *number;
+        counts_.risk_error = *number;
         const double* from = state.vectors.data();
         each_vector(*this, [&](Vector& v) {
             std::copy_n(from, v.size(), v.data());
@@ -255,7 +255,7 @@ private:
             dense_[3][i] = change - h_ * k[6][i] - bend;
             dense_[4][i] = h_ * fifth;
         }
-        counts_.drift += flow::risk_change(system_, k[6], [&](Index i) { return error_of(i); });
+        counts_.risk_error += flow::risk_change(system_, k[6], [&](Index i) { return error_of(i); });
         dense_t_ = t_;
         dense_h_ = h_;
         t_ += h_;

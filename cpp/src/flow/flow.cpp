@@ -48,8 +48,8 @@ public:
     void get(double* y) const override { std::copy(y_.begin(), y_.end(), y); }
 
     FlowState save() const override {
-        return {{static_cast<double>(counts_.steps), static_cast<double>(counts_.evaluations), counts_.drift,
-                 known_ ? 1.0 : 0.0},
+        return {{static_cast<double>(counts_.steps), static_cast<double>(counts_.evaluations),
+                 counts_.risk_error, known_ ? 1.0 : 0.0},
                 y_};
     }
     void restore(const FlowState& state) override {
@@ -57,7 +57,7 @@ public:
         require(state.vectors.size() == y_.size(), "vectors", "has the wrong length", state.vectors.size());
         counts_.steps = static_cast<Index>(state.numbers[0]);
         counts_.evaluations = static_cast<Index>(state.numbers[1]);
-        counts_.drift = state.numbers[2];
+        counts_.risk_error = state.numbers[2];
         y_ = state.vectors;
         known_ = state.numbers[3] != 0 && system_.velocity(y_.data(), slopes_[0].data());
     }
@@ -129,7 +129,7 @@ private:
             const int last = params_.scheme == Scheme::euler ? 0 : params_.scheme == Scheme::heun ? 1 : 3;
             const double part = params_.scheme == Scheme::rk4 ? params_.step / 6 : params_.step / 2;
             if (!velocity(next_, 4)) return false;
-            counts_.drift += flow::risk_change(system_, slopes_[4], [&](Index i) {
+            counts_.risk_error += flow::risk_change(system_, slopes_[4], [&](Index i) {
                 return flow::has_wall(system_, i) && next_[i] == 0
                            ? 0.0
                            : part * (slopes_[4][i] - slopes_[last][i]);

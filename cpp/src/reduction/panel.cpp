@@ -1,3 +1,4 @@
+// One panel of a law on the line: orthonormal polynomials, Gauss nodes and projections onto them.
 #include "mfcore/reduction/panel.hpp"
 
 #include <cmath>

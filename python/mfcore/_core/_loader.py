@@ -33,8 +33,18 @@ def load() -> ModuleType:
             reason = "not supported by this machine" if _installed(wanted) else "not installed"
             raise ImportError(f"MFCORE_ISA={wanted} is {reason}; usable here: {', '.join(usable)}")
     elif not usable:
-        raise ImportError("no compiled core of mfcore runs on this machine; rebuild it from source")
+        raise ImportError(_none_usable())
     return importlib.import_module(f"mfcore._core._core_{wanted or usable[-1]}")
+
+
+def _none_usable() -> str:
+    """The message where no installed level runs here: what there is, what could run, and what to do."""
+    installed = ", ".join(level for level in LEVELS if _installed(level)) or "none"
+    return (
+        f"no compiled core of mfcore runs on this machine: it is built for {installed}, this machine runs "
+        f"{', '.join([*_cpu.levels(), 'native'])}. Build it here: pip install ., or, in a checkout, "
+        "cmake -S . -B build/dev -DMFCORE_ISA=native && cmake --build build/dev"
+    )
 
 
 def _installed(level: str) -> bool:

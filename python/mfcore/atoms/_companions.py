@@ -86,7 +86,7 @@ class Companions:
 
     @property
     def runs(self) -> list[Carried]:
-        """All of them."""
+        """The coarser runs and the longer one."""
         return [*self._fewer, self._longer]
 
     def follow(self, seconds: float) -> End:

@@ -66,11 +66,11 @@ class FlowRung:
 
     def measure(self) -> FloatArray:
         """The neurons, shape (N, D); the followers, if there are any."""
-        rows = self._flow.theta().reshape(self._shape)
+        rows = self._flow.values().reshape(self._shape)
         return rows if self._shown == len(rows) else rows[: self._shown].copy()
 
     def state(self) -> State:
-        """That of the integrator."""
+        """Numbers and vectors of the integrator."""
         return self._flow.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:

@@ -72,21 +72,22 @@ class DriverResiduals:
         if not self.ended.reached:
             self._stopped()
         self._at = t
-        return self._look(t)
+        return self._record(t)
 
     def state(self) -> State:
-        """The driver at a time that no later look comes before."""
+        """The state of the driver at the earliest time that may be asked for again."""
         t, state = (self._marks[0].t, self._marks[0].state) if self._marks else (0.0, self.driver.state())
-        return {"looked": np.array(t), **state}
+        return {"recorded": np.array(t), **state}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
         self._marks.clear()
-        self._at = float(state["looked"])
-        self.driver.restore({name: values for name, values in state.items() if name != "looked"})
-        self._look(self._at)
+        self._at = float(state["recorded"])
+        self.driver.restore({name: values for name, values in state.items() if name != "recorded"})
+        self._record(self._at)
 
-    def _look(self, t: float) -> FloatArray:
+    def _record(self, t: float) -> FloatArray:
+        """Compute the residuals at time t, where the driver is, and keep them with its state."""
         residual = np.asarray(self._reduced._residual(self._outputs()))
         self._marks = [*self._marks[1 - _MARKS :], _Mark(t, residual, self.driver.state())]
         return residual
@@ -170,7 +171,7 @@ class NonlinearRung:
 
     def measure(self) -> FloatArray:
         """Neurons, shape (N, D)."""
-        rows = self._flow.theta()[:-1].reshape(self._shape)
+        rows = self._flow.values()[:-1].reshape(self._shape)
         return rows if self._noisy else self._coordinates.lift(self._start, rows)
 
     def state(self) -> State:

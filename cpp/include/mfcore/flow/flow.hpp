@@ -56,7 +56,7 @@ struct FlowCounts {
     Index steps = 0, rejected = 0, evaluations = 0;
     /// Error of the risk by the steps, eq. (6.13): sum over the steps of
     /// |2 int grad Psi_lambda . error d rho|. Only with masses and without noise.
-    double drift = 0;
+    double risk_error = 0;
 };
 
 /// A run in progress from t = 0. Its state is a function of the arguments and t alone: where it is looked at
