@@ -6,12 +6,14 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import data as data_laws
 from ._base import check
 from ._base.registry import configurable, configurable_module
 from .data import DataLaw
+from .data._rescaled import Rescaled
 from .init import InitialLaw
 from .network import Network
 
@@ -79,6 +81,26 @@ class Model:
     def row(self) -> int | None:
         """Length D of a row [a, b, w…] of parameters; None when d = inf."""
         return None if math.isinf(self.d) else self.network.row(int(self.d))
+
+    @cached_property
+    def _unit(self) -> Model:
+        """A model of scale 1 whose neurons move as those of this one: eq. (11.1).
+
+        It learns y/α, α² times as fast, under 1/α² of the decay and of the noise.
+        """
+        scale = self.network.scale
+        if scale == 1:
+            return self
+        square = scale**2
+        speeds = self.rates or {}
+        return dataclasses.replace(
+            self,
+            data=Rescaled(self.data, 1 / scale),
+            network=dataclasses.replace(self.network, scale=1.0),
+            ridge=self.ridge / square,
+            temperature=self.temperature / square,
+            rates={block: square * speeds.get(block, 1.0) for block in self.network.trained},
+        )
 
     def reduce(self, **options: Any) -> ReducedModel:
         """The model in the coordinates its symmetry leaves: see `mfcore.reduce`."""

@@ -14,11 +14,13 @@ from .activations import Activation
 
 registry.configurable_module(activations)
 
+_LEAST = 1e-70  # of the scale: its square, and that of labels over it, are finite
+
 
 @registry.configurable
 @dataclass(frozen=True)
 class Network:
-    """A two-layer network f(x) = ∫ σ*(x; θ) ρ(dθ), σ*(x; θ) = a·σ(⟨w, x⟩ + b).
+    """A two-layer network f(x) = ∫ σ*(x; θ) ρ(dθ), σ*(x; θ) = α·a·σ(⟨w, x⟩ + b) with scale α.
 
     A row of parameters is θ = [a, b, w…] with absent parts left out.
 
@@ -27,6 +29,8 @@ class Network:
         output: ``"one"`` (a = 1, not stored), ``"fixed"`` (stored, does not move) or ``"trained"``.
         bias: ``"none"`` or ``"trained"``.
         sphere: w lives on the unit sphere; every method keeps |w| = 1.
+        scale: α > 0, so that N neurons predict f = α·N⁻¹Σ a·σ. √N is the scale of neural tangent kernels; as
+            α → ∞ at fixed t·α² neurons stay where they are and f follows its linearisation.
 
     Examples:
         >>> import mfcore as mf
@@ -42,6 +46,7 @@ class Network:
     output: str = "one"
     bias: str = "none"
     sphere: bool = False
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         what = "an activation from mfcore.activations"
@@ -54,6 +59,8 @@ class Network:
         check.choice(self.output, "output", ("one", "fixed", "trained"))
         check.choice(self.bias, "bias", ("none", "trained"))
         object.__setattr__(self, "sphere", check.boolean(self.sphere, "sphere"))
+        scale = check.number(self.scale, "scale", above=0)
+        object.__setattr__(self, "scale", check.number(scale, "scale", at_least=_LEAST, at_most=1 / _LEAST))
 
     @property
     def has_a(self) -> bool:
@@ -98,6 +105,7 @@ class Network:
 
     @cached_property
     def _core(self) -> _core.Network:
+        """The neuron without its scale, which the core does not know: see `Model._unit`."""
         return _core.Network(self.activation._core, output=self.output, bias=self.bias, sphere=self.sphere)
 
     def __getstate__(self) -> dict[str, Any]:

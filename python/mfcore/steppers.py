@@ -74,11 +74,12 @@ class SGD:
         self.network, self.theta = network, _own(theta, network.row(0))
         self.steps = 0
         self._d = self.theta.shape[1] - network.row(0)
-        speeds = {} if rates is None else _checked_rates(rates, network)
+        speeds = rates_of({} if rates is None else _checked_rates(rates, network))
+        square = network.scale**2  # the core takes the steps of eq. (11.1), without scale
         self._options: dict[str, Any] = {
-            "ridge": check.number(ridge, "ridge", at_least=0),
-            "temperature": check.number(temperature, "temperature", at_least=0),
-            "rates": rates_of(speeds),
+            "ridge": check.number(ridge, "ridge", at_least=0) / square,
+            "temperature": check.number(temperature, "temperature", at_least=0) / square,
+            "rates": tuple(square * speed for speed in speeds),
             "seed": seed_of(rng),
             "threads": check.threads(threads),
         }
@@ -164,13 +165,14 @@ class SGD:
         inputs = _inputs(X, self._d)
         with self._turn:
             value = _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+            value *= self.network.scale
             require_finite(value, "f", theta=self.theta, X=inputs)
         return value
 
     def _samples(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         inputs = _inputs(X, self._d)
-        labels = np.atleast_1d(check.array(y, "y"))
-        return inputs, check.array(labels, "y", shape=(len(inputs),))
+        labels = check.array(np.atleast_1d(check.array(y, "y")), "y", shape=(len(inputs),))
+        return inputs, labels if self.network.scale == 1 else labels / self.network.scale
 
     def _message(self) -> str:
         return (

@@ -150,6 +150,8 @@ class GaussianExact:
             value, grad = _core.pair_potential(
                 core, seen, rows, mean, want_grad, threads, other_network=teacher._core
             )
+            if label.factor != 1:
+                return label.factor * value, None if grad is None else label.factor * grad
             return value, grad
         if not isinstance(label, HermiteLabel):
             d = seen.shape[1] - self._w_at
@@ -177,7 +179,7 @@ class GaussianExact:
             rows = self._seen(part, label.theta, teacher.has_a + teacher.has_b)
             mean = np.full(len(rows), 1 / len(rows))
             potential = _core.pair_potential(teacher._core, rows, rows, mean, False, self._threads)[0]
-            return float(mean @ potential)
+            return label.factor**2 * float(mean @ potential)
         return float(label) ** 2
 
 

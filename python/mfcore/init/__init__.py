@@ -23,7 +23,7 @@ from .._base.registry import configurable
 from .._base.rng import seed_of
 from ..network import Network
 from ._blocks import Chi
-from ._scalar import Constant, Normal, ScalarLaw, Uniform
+from ._scalar import Constant, Normal, ScalarLaw, Symmetric, Uniform, symmetric
 
 __all__ = [
     "Chi",
@@ -31,11 +31,13 @@ __all__ = [
     "Gaussian",
     "InitialLaw",
     "Normal",
+    "Paired",
     "Points",
     "Product",
     "Radial",
     "ScalarLaw",
     "Sphere",
+    "Symmetric",
     "Uniform",
 ]
 
@@ -230,6 +232,57 @@ class Product(InitialLaw):
     def parts(self, network: Network) -> Product:
         """This law itself."""
         return self
+
+
+@configurable
+@dataclass(frozen=True)
+class Paired(InitialLaw):
+    """Neurons in pairs (a, b, w), (−a, b, w) of another law: the network predicts 0 at t = 0, to the bit.
+
+    The law of one neuron, and so ρ₀ of the limit, is that law with the sign of a drawn at random.
+
+    Args:
+        law: The law of the first neuron of each pair: a `Product` with a law of a, or `Gaussian`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.init.Paired(mf.init.Product(a=mf.init.Constant(1.0), w=mf.init.Radial(1.0)))
+        >>> net = mf.Network(mf.activations.relu, output="trained")
+        >>> law.sample(net, d=3, count=4, rng=0)[:, 0].tolist()
+        [1.0, -1.0, 1.0, -1.0]
+    """
+
+    law: InitialLaw
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, InitialLaw) or isinstance(self.law, Points | Paired):
+            raise TypeError(
+                f"law must be an initial law such as mf.init.Product(a=…, w=…), got {check.shown(self.law)}"
+            )
+
+    def parts(self, network: Network) -> Product:
+        """The law of one neuron: that of the pairs with the sign of a drawn at random."""
+        product = self.law.parts(network)
+        return Product(a=None if product.a is None else symmetric(product.a), b=product.b, w=product.w)
+
+    def check(self, network: Network, d: float) -> None:
+        """Raise ValueError unless this is a law of the rows of `network`, which must store a."""
+        if not network.has_a:
+            raise ValueError(
+                "init must be paired on a network with an output weight a, output='trained' or 'fixed', got "
+                f"{self!r} with output='one'"
+            )
+        super().check(network, d)
+
+    def sample(self, network: Network, d: int, count: int, rng: Any = None) -> FloatArray:
+        """Draw `count` neurons, an even number: rows 2i and 2i + 1 are a pair."""
+        check.instance(network, "network", Network, "an mf.Network")
+        if check.count(count, "count") % 2:
+            raise ValueError(f"count must be even for neurons in pairs, got {count}")
+        self.check(network, d)
+        theta = np.repeat(self.law.sample(network, d, count // 2, rng), 2, axis=0)
+        theta[1::2, 0] *= -1.0
+        return theta
 
 
 @configurable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -185,3 +186,68 @@ class Constant(ScalarLaw):
     def draw(self, seed: int, step: int, count: int) -> FloatArray:
         """`count` copies of the value."""
         return np.full(count, self.value)
+
+
+@configurable
+@dataclass(frozen=True)
+class Symmetric(ScalarLaw):
+    """The law of ±x with equal odds, x distributed by another law.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.init.Symmetric(mf.init.Constant(2.0))
+        >>> law.quantile(0.25).item(), law.quantile(0.75).item(), law.std
+        (-2.0, 2.0, 2.0)
+    """
+
+    law: ScalarLaw
+
+    def __post_init__(self) -> None:
+        check.instance(self.law, "law", ScalarLaw, "Normal(mean, std), Uniform(low, high) or Constant(value)")
+
+    @property
+    def mean(self) -> float:
+        """0."""
+        return 0.0
+
+    @property
+    def std(self) -> float:
+        """√(E x²)."""
+        return math.sqrt(self.law.second_moment)
+
+    def cdf(self, x: float | FloatArray) -> FloatArray:
+        """P(X ≤ x), elementwise; at jumps, which a Constant has, from the right."""
+        x = np.asarray(x)
+        below = np.nextafter(-x, -np.inf)
+        return 0.5 * (self.law.cdf(x) + 1.0 - self.law.cdf(below))
+
+    def quantile(self, u: float | FloatArray) -> FloatArray:
+        """The smallest x with P(X ≤ x) ≥ u, by bisection."""
+        if isinstance(self.law, Constant):
+            size = abs(self.law.value)
+            return np.where(np.asarray(u) <= 0.5, -size, size)
+        reach = float(np.abs(self.law.quantile(np.array([1e-300, 1 - 1e-16]))).max())
+        low, high = np.full(np.shape(u), -reach), np.full(np.shape(u), reach)
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            left = self.cdf(middle) < u
+            low, high = np.where(left, middle, low), np.where(left, high, middle)
+        return high
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """The nodes of the law and their negatives, 2n of them."""
+        nodes, weights = self.law.quadrature(n)
+        return np.concatenate([-nodes[::-1], nodes]), 0.5 * np.concatenate([weights[::-1], weights])
+
+    def draw(self, seed: int, step: int, count: int) -> FloatArray:
+        """Numbers 0 … count − 1 of the stream at address (seed, "init", step): x, −x, x', −x', …"""
+        values = np.repeat(self.law.draw(seed, step, (count + 1) // 2), 2)
+        values[1::2] *= -1.0
+        return values[:count]
+
+
+def symmetric(law: ScalarLaw) -> ScalarLaw:
+    """The law of ±x with equal odds: the law itself if it is symmetric already."""
+    alike = isinstance(law, Normal | Uniform) and law.mean == 0
+    zero = isinstance(law, Constant) and law.value == 0
+    return law if alike or zero or isinstance(law, Symmetric) else Symmetric(law)

@@ -239,6 +239,8 @@ def predict(
     inputs = as_points(X, "X", points.shape[1] - model.network.row(0))
     _check_out(out, len(inputs))
     value = _core.predict(model.network._core, points, weights, inputs, check.threads(threads))
+    if model.network.scale != 1:
+        value *= model.network.scale
     return _give(value, out, "f", measure=points, X=inputs)
 
 

@@ -96,9 +96,14 @@ def population(model: Model, neurons: int, followers: int, seed: int) -> FloatAr
 def system_of(
     model: Model, neurons: int, expectation: Expectation | None, threads: int, followers: int = 0
 ) -> _core.System:
-    """The system θ̇_i = −rates·∇Ψ_λ(θ_i; ρ_N) of N neurons, and of followers without mass in their field."""
+    """The system θ̇_i = −rates·∇Ψ_λ(θ_i; ρ_N) of N neurons, and of followers without mass in their field.
+
+    Its gradients, decay and noise are those of `model._unit`: a tolerance or temperature for it is that over
+    the square of the network's scale.
+    """
     rows = followers + neurons
     masses = np.concatenate([np.zeros(followers), np.full(neurons, 1 / neurons)])
+    model = model._unit
     evaluator = (expectation or Exact()).evaluator(model, threads)
     network, rates = model.network._core, rates_of(model.rates)
     if isinstance(evaluator, Nodes):

@@ -176,7 +176,7 @@ class Particles:
         if self.step is not None:
             return _fixed(self, self.method, self.step, full, seed, threads, followers)
         _check_noise(self, self.method, full)
-        stop = self.tolerance or 0.0
+        stop = (self.tolerance or 0.0) / full.network.scale**2
         unit = slice(full.network.row(0), None) if full.network.sphere else None
 
         def integrator(system: _core.System, start: FloatArray) -> _core.Flow | ImplicitFlow:
@@ -205,9 +205,9 @@ def _fixed(
             start,
             scheme,
             step,
-            temperature=model.temperature,
+            temperature=model._unit.temperature,
             seed=seed,
-            tolerance=method.tolerance or 0.0,
+            tolerance=(method.tolerance or 0.0) / model.network.scale**2,
             threads=threads,
         )
 

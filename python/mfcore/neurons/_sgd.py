@@ -41,16 +41,17 @@ class SgdRung:
         memory(16.0 * method.neurons * method.batch, "batch", method.batch)
         self._seeds = [seed] + [derive(seed, k) for k in range(1, method.replicas)]
         self._clock = _Clock(method.step, method.schedule)
-        rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(model.rates or {})}
+        unit = model._unit
+        rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(unit.rates or {})}
         self._runs = _core.Sgd(
-            model.network._core,
+            unit.network._core,
             [start_of(model, method.neurons, s) for s in self._seeds],
-            [model.data._run_sampler() for _ in self._seeds],
+            [unit.data._run_sampler() for _ in self._seeds],
             self._seeds,
             method.step if method.schedule is None else self._clock.sizes,
             batch=method.batch,
-            ridge=model.ridge,
-            temperature=model.temperature,
+            ridge=unit.ridge,
+            temperature=unit.temperature,
             rates=(rates["a"], rates["b"], rates["w"]),
             block=1 if method.coupled and model.temperature > 0 else 0,
             single_precision=method.precision == "float32",

@@ -216,5 +216,5 @@ def _label(part: GaussianPart, g: FloatArray) -> FloatArray:
         w = label.theta[:, network.row(0) :]
         a = label.theta[:, :1] if network.has_a else 1.0
         b = label.theta[:, [int(network.has_a)]] if network.has_b else 0.0
-        return np.asarray((a * network.activation(w @ part.root(g).T + b)).mean(axis=0))
+        return label.factor * np.asarray((a * network.activation(w @ part.root(g).T + b)).mean(axis=0))
     return np.full(len(g), float(label))

@@ -75,6 +75,7 @@ class RiskMeter:
         count, mean, spread = 0, 0.0, 0.0
         for X, y in self._batches(rule):
             f = _core.predict(self._model.network._core, points, weights, X, self._threads)
+            f *= self._model.network.scale
             squares = (y - f) ** 2
             # Means and squared deviations of two sets of samples make those of their union.
             share, gap = len(y) / (count + len(y)), float(squares.mean()) - mean
