@@ -62,9 +62,9 @@ def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
 def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[FloatArray, FloatArray]:
     """Values and masses of one coordinate of all atoms, neurons (of all replicas) or cells."""
     known = columns(model, measure)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         hint = check.did_you_mean(name, known) or f"; it has {', '.join(known)}"
-        raise ValueError(f"coordinate must be one of the model's, got {name!r}{hint}")
+        raise ValueError(f"coordinate must be one of the model's, got {check.shown(name)}{hint}")
     if isinstance(measure, np.ndarray):
         x = np.ravel(known[name](measure))
         return x, np.full(len(x), 1.0 / len(x))
