@@ -15,8 +15,9 @@ def aside(function: Callable[[], T]) -> T:
     """Call `function` in a thread of its own, and leave it behind on Ctrl-C.
 
     Ctrl-C comes to the main thread alone, so that other threads make the call themselves. What is left
-    behind computes on until it is done or the process ends: only for libraries that let the GIL go, and for
-    functions that change nothing.
+    behind computes on until it is done, and a process waits for that before it ends (the thread is no daemon:
+    ended inside of C++ it would abort the process). Only for libraries that let the GIL go, and for functions
+    that change nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return function()
@@ -29,7 +30,7 @@ def aside(function: Callable[[], T]) -> T:
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=work, daemon=False)
     thread.start()
     while thread.is_alive():
         thread.join(_PATIENCE)

@@ -176,6 +176,21 @@ def test_ctrl_c_ends_a_run_with_what_there_is(case):
     assert took < ALLOWED
 
 
+@pytest.mark.parametrize(("n", "m", "wait"), [(3000, 3000, 0.3), (300, 250, 0.05), (300, 250, 0.0)])
+def test_a_process_ends_well_after_ctrl_c_in_the_solver_of_another_library(n, m, wait):
+    script = f"""
+{SCIPY}
+x, y = normals({n}, 20), normals({m}, 20)
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try: mf.distance(x, y); time.sleep(9)
+except KeyboardInterrupt: print("stopped")
+time.sleep({wait})
+"""
+    with child(script) as process:
+        assert process.communicate(timeout=120)[0] == "stopped\n"
+    assert process.returncode == 0
+
+
 def test_ctrl_c_at_any_moment_after_the_start_returns_the_same_prefix():
     # Every save point is expensive here, and the signal comes at one of 12 moments of a run.
     setup = (
