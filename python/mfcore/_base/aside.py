@@ -23,17 +23,20 @@ def aside(function: Callable[[], T]) -> T:
         return function()
     results: list[T] = []
     errors: list[BaseException] = []
+    done = threading.Event()  # Ctrl-C in join() makes CPython 3.11 forget a thread that runs
 
     def work() -> None:
         try:
             results.append(function())
         except BaseException as error:
             errors.append(error)
+        finally:
+            done.set()
 
     thread = threading.Thread(target=work, daemon=False)
     thread.start()
-    while thread.is_alive():
-        thread.join(_PATIENCE)
+    while not done.wait(_PATIENCE):
+        pass
     if errors:
         raise errors[0]
     return results[0]
