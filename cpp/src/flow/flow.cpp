@@ -27,7 +27,8 @@ public:
           noise_(params.temperature > 0 ? system_.size : 0),
           across_(params.temperature > 0 && !system_.nonnegative.empty() ? system_.size : 0),
           measured_(params.temperature == 0 && !system_.masses.empty()) {
-        for (Vector& k : slopes_) k.resize(system_.size);
+        for (int s = 0; s < 5; ++s)
+            if (needs(s)) slopes_[s].resize(system_.size);
     }
 
     End run(double t, const StopPredicate& wants_stop) override {
@@ -63,6 +64,12 @@ public:
     }
 
 private:
+    /// Whether slope s is used: those of the stages, and beyond them that at the end of a step and a scratch.
+    bool needs(int s) const {
+        const int stages = params_.scheme == Scheme::euler ? 1 : params_.scheme == Scheme::heun ? 2 : 4;
+        return s < stages || (s == 2 && params_.scheme == Scheme::heun) || (s == 4 && measured_);
+    }
+
     /// One step. Anything but `reached` leaves the state as it was.
     End advance() {
         if (!known_ && !velocity(y_, 0)) return End::interrupted;

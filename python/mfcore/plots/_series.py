@@ -85,9 +85,9 @@ def observable(trajectories: Runs, name: str, *, ax: Axes | None = None, log: st
     runs = named(trajectories)
     values: dict[str, tuple[FloatArray | None, FloatArray | None]] = {}
     for label, run in runs.items():
-        if name not in run.observed:
+        if not isinstance(name, str) or name not in run.observed:
             hint = check.did_you_mean(name, run.observed) or f"; it has {', '.join(run.observed) or 'none'}"
-            raise ValueError(f"name must be an observable of {label!r}, got {name!r}{hint}")
+            raise ValueError(f"name must be an observable of {label!r}, got {check.shown(name)}{hint}")
         values[label] = run.observed[name], None
     return _draw(runs, values, _title(name), ax, log)
 

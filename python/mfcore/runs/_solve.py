@@ -92,8 +92,7 @@ def solve(
         True
     """
     check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
-    if isinstance(method, type) or not hasattr(method, "begin"):
-        raise TypeError(f"method must be a method such as mf.SGD(…), got {check.shown(method)}")
+    _check_method(method)
     plan = plan_of(horizon, save_at, risk, keep)
     _check_step(method, plan.horizon)
     observers, count, number = _observers(observe, model), check.threads(threads), number_of(rng)
@@ -158,6 +157,8 @@ def resume(
         ('out of time', 'completed')
     """
     check.boolean(progress, "progress")
+    if method is not None:
+        _check_method(method)
     found = Found(checkpoint, check.boolean(allow_other_build, "allow_other_build"))
     model = found.value("model", model, (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
     method = found.value("method", method, object, "a method")
@@ -211,6 +212,7 @@ def plan_of(horizon: Any, save_at: Any = None, risk: Any = True, keep: Any = Non
         times = np.linspace(0.0, end, count) if count != 1 else np.array([end])
     else:
         times = check.times(save_at, "save_at", end, empty=True)
+        check.memory(float(_RECORD_BYTES) * len(times), "save_at", save_at)
     if not isinstance(risk, bool | Expectation):
         raise TypeError(f"risk must be True, False, mf.Exact() or mf.MonteCarlo(…), got {check.shown(risk)}")
     if keep is None or (isinstance(keep, str) and keep == "final"):
@@ -271,6 +273,11 @@ def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[
         if name in ("t", "risk", "error", *standard_observables(model)):
             raise ValueError(f"observe must not use names that mfcore records itself, got {name!r}")
     return dict(observe)
+
+
+def _check_method(method: Any) -> None:
+    if isinstance(method, type) or not hasattr(method, "begin"):
+        raise TypeError(f"method must be a method such as mf.SGD(…), got {check.shown(method)}")
 
 
 def _check_step(method: Method, horizon: float) -> None:
