@@ -10,7 +10,8 @@ import numpy as np
 from .._base import check
 from .._base.check import FloatArray
 from ..theory import GAPS, Ladder, Rates
-from ._axes import COLORS, label_end, panels, plain_ticks, settle, title
+from ._axes import COLORS, panels, plain_ticks, title
+from ._labels import label_end, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
