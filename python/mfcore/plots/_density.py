@@ -72,7 +72,7 @@ def density(
     bins = None if bins is None else check.count(bins, "bins")
     asked = _times(runs, times)
     laws = {
-        name: [pooled(name, [_measure_at(name, run, t) for run in group]) for t in asked]
+        name: [pooled(name, [measure_at(name, run, t) for run in group]) for t in asked]
         for name, group in groups.items()
     }
     (only, *others) = runs
@@ -121,7 +121,13 @@ def _end(run: Trajectory) -> float:
     return float(run.meta["t"]) if "t" in run.meta else float(run.t[-1])
 
 
-def _measure_at(name: str, run: Trajectory, t: float) -> Measure:
+def kept_times(run: Trajectory) -> list[float]:
+    """The save points whose measures a run kept, or its end."""
+    return sorted(run.kept) or [_end(run)]
+
+
+def measure_at(name: str, run: Trajectory, t: float) -> Measure:
+    """The measure of a run at a time that it kept, or at its end."""
     known = {_end(run): run.final, **run.kept}
     if run.status == "completed" and "horizon" in run.meta:  # or the step nearest to it
         known.setdefault(run.meta["horizon"], run.final)
