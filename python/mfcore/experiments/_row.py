@@ -87,8 +87,8 @@ def _percent(share: float) -> str:
 
 def _with(value: float, half: float) -> str:
     """A number with its interval, to the digits that the interval leaves."""
-    if not half or not math.isfinite(half):
-        return f"{value:.5g}"
+    if half <= 1e-9 * abs(value) or not math.isfinite(half):  # rounding, or nothing to say
+        return f"{value:.6g}"
     digits = max(0, 1 - math.floor(math.log10(half)))
     return f"{value:.{digits}f} ± {half:.2g}" if digits < 8 else f"{value:.8g} ± {half:.2g}"
 
