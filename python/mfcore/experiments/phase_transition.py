@@ -243,9 +243,10 @@ def _network_rows(runs: Mapping[str, Trajectory], size: Size) -> list[Row]:
         assert pde.error is not None
         there, stated = float(pde.risk[0]), float(pde.error[0])
         why = (
-            f"N = {size.neurons}: fluctuations of neurons add about 3.6/N = {3.6 / size.neurons:.4f} at Δ "
-            "= 0.4 "
-            "(see below) and more where the risk still falls at this time"
+            "N and h are finite: near the end of the flow (Δ = 0.4, see below) fluctuations add 3.6/N; "
+            "where it "
+            "still moves (Δ = 0.8) separate runs were above the PDE by 0.045 ± 0.010 at N = 200, h = 4·10⁻⁴; "
+            "0.031 ± 0.010 at half that step; 0.019 ± 0.006 at N = 800, h = 4·10⁻⁴"
         )
         rows.append(
             averaged(what, sgd, "risk", len(sgd.t) - 1, there, stated, "the PDE here, stated error", why)
