@@ -108,11 +108,13 @@ class Report:
 
 
 _EXPLAINED = (
-    "“±” is half of a 95 % interval everywhere: of the mean over networks (Student's t) and of the "
-    "samples that a "
-    "risk is measured on; for numbers without chance, the error that the method states. s.e. is the standard "
-    "error of ours. Two numbers agree if they differ by no more than our interval and the reading error of "
-    "theirs; there is no other tolerance."
+    "“±” is half of a 95 % interval everywhere: of the mean over networks (Student's t, which for two "
+    "networks is "
+    "12.7 standard errors) and of the samples that a risk is measured on; for numbers without chance, "
+    "the error "
+    "that the method states. s.e. is the standard error of ours. Two numbers agree if they differ by no "
+    "more than "
+    "our interval and the reading error of theirs; there is no other tolerance."
 )
 SUFFIXES = (".png", ".svg", ".npz", ".md")
 

@@ -97,7 +97,14 @@ class Size:
 
 FULL = Size()
 QUICK = Size(
-    deltas=(0.6,), steps=2 * 10**6, points=20, held_out=20_000, atoms=128, rtol=1e-5, cells=(100, 80)
+    deltas=(0.6,),
+    steps=10**6,
+    replicas=1,
+    points=18,
+    held_out=20_000,
+    atoms=128,
+    rtol=1e-5,
+    cells=(100, 80),
 )
 
 

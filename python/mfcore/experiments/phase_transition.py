@@ -60,8 +60,9 @@ INFERRED = (
 class Size:
     """Sizes of the run; the quick run has smaller ones."""
 
-    # Δ of the optima and of the PDE: finely where the PDE at a finite time is not monotone
-    deltas: tuple[float, ...] = (*np.arange(5, 60, 2.5).round(1) / 100, *np.arange(60, 91, 1) / 100)
+    deltas: tuple[float, ...] = tuple(np.linspace(0.05, 0.9, 35).round(4).tolist())  # Δ of the optima
+    # Δ of the PDE: finely where its risk at a finite time is not monotone
+    flown: tuple[float, ...] = (*np.arange(5, 60, 2.5) / 100, *np.arange(60, 91) / 100)
     coarse: int = 4  # at d = 80, 160 and 320 an optimum for every so many Δ
     near: int = 13  # further Δ around the thresholds
     trained: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # Δ of the networks
@@ -75,9 +76,11 @@ class Size:
 
 FULL = Size()
 QUICK = Size(
-    deltas=(*np.arange(10, 60, 5) / 100, *np.arange(60, 91, 1) / 100),
+    deltas=tuple(np.linspace(0.1, 0.9, 17).round(4).tolist()),
+    flown=(*np.arange(10, 60, 10) / 100, *np.arange(60, 91, 2) / 100),
+    near=7,
     trained=(0.2, 0.4, 0.6, 0.8),
-    step=4e-5,
+    step=2e-4,
     held_out=40_000,
     cells=200,
 )
@@ -107,7 +110,7 @@ def run(work: Work, size: Size) -> Report:
         arrays[f"threshold/{d}"] = np.array(thresholds[d])
     reached: dict[str, Any] = {"horizon": size.horizon, "save_at": [size.horizon]}
     later = LATER * size.horizon
-    for delta in sorted({*size.deltas, *size.trained}):
+    for delta in sorted({*size.flown, *size.trained}):
         # A companion run tells the error where networks are compared with it.
         method = PDE(size.cells, error=delta in size.trained)
         at_both: dict[str, Any] = {"horizon": later, "save_at": [size.horizon, later]}
@@ -273,7 +276,7 @@ def _figure(
         for d in (D, math.inf):
             ones = [single(float(delta), d)[1] for delta in deltas]
             ax.plot(deltas, ones, color=STYLES[d][0], linewidth=0.6, zorder=1)
-        flown = sorted({*size.deltas, *size.trained})
+        flown = sorted({*size.flown, *size.trained})
         for k, (t, dashes) in enumerate(((size.horizon, (4, 2)), (LATER * size.horizon, (1, 1.2)))):
             there = [float(runs[f"pde-{delta:g}"].risk[k]) for delta in flown]  # type: ignore[index]
             style = (0, dashes)

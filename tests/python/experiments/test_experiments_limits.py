@@ -54,6 +54,7 @@ def test_optima_and_thresholds_have_four_digits():
     size = replace(
         phase_transition.QUICK,
         deltas=(0.2, 0.8),
+        flown=(0.8,),
         near=2,
         trained=(0.4,),
         step=4e-4,
