@@ -59,7 +59,13 @@ def summary(name: str) -> str:
 
 
 def inferred(name: str) -> tuple[str, ...]:
-    """Settings of an experiment that no publication states, each with how it was found."""
+    """Settings of an experiment that no publication states, each with how it was found.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> any("s_k" in line for line in mf.experiments.inferred("predictable-failure"))
+        True
+    """
     return tuple(getattr(_module(name), "INFERRED", ()))
 
 
