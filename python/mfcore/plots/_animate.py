@@ -61,14 +61,14 @@ def animate(
         ...     film = plots.animate(run, f"{folder}/run.gif", bins=10)
     """
     check.choice(kind, "kind", _KINDS)
-    check.count(fps, "fps")
+    check.integer(fps, "fps", at_least=1, at_most=1000)
     if path is not None and Path(path).suffix not in _SUFFIXES:
         raise ValueError(f"path must end in one of {', '.join(_SUFFIXES)}, got {os.fspath(path)!r}")
     groups = named(trajectories)
     if kind == "particles" and (len(groups) > 1 or len(next(iter(groups.values()))) > 1):
         raise ValueError("trajectories must be one run for particles, got several")
     first = next(iter(groups.values()))[0]
-    asked = kept_times(first) if times is None else [float(t) for t in np.atleast_1d(times)]
+    asked = kept_times(first) if times is None else np.atleast_1d(check.array(times, "times")).tolist()
     target = axes(None)
     draw = (
         partial(_density, target, trajectories, options)

@@ -50,16 +50,22 @@ def new_axes(count: int = 1, *, inches: tuple[float, float] | None = None) -> li
     """New axes side by side in the style of all plots here, for curves of your own; colours are in `COLORS`.
 
     Args:
-        count: How many.
-        inches: Width and height of their figure.
+        count: How many, at most 20.
+        inches: Width and height of their figure, each at most 100.
 
     Examples:
         >>> from mfcore import plots
         >>> left, right = plots.new_axes(2)
         >>> _ = left.plot([0, 1], [1, 0], color=plots.COLORS[0])
     """
-    check.count(count, "count")
-    return panels(count, None, inches or (INCHES[0] * (1 + 0.65 * (count - 1)), INCHES[1]))
+    check.integer(count, "count", at_least=1, at_most=20)
+    size = (INCHES[0] * (1 + 0.65 * (count - 1)), INCHES[1])
+    if inches is not None:
+        width, height = check.array(inches, "inches", shape=(2,)).tolist()
+        if not (0 < width <= 100 and 0 < height <= 100):
+            raise ValueError(f"inches must be > 0 and at most 100, got {width:g} and {height:g}")
+        size = width, height
+    return panels(count, None, size)
 
 
 def axes(ax: Axes | None, inches: tuple[float, float] = INCHES) -> PlotAxes:

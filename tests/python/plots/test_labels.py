@@ -167,3 +167,14 @@ def test_vector_formats_hold_lines_and_text_and_no_images(kind, tmp_path):
     assert b"/Subtype /Image" not in written
     if kind == "svg":
         assert written.count(b"<path") > 20
+
+
+def test_new_axes_have_the_style_and_sizes_asked_for():
+    left, right = plots.new_axes(2, inches=(5.0, 2.0))
+    assert left.figure is right.figure
+    assert left.figure.get_size_inches().tolist() == [5.0, 2.0]
+    assert not left.spines["top"].get_visible()
+    with pytest.raises(ValueError, match="count must be <= 20, got 21"):
+        plots.new_axes(21)
+    with pytest.raises(ValueError, match="inches must be > 0 and at most 100, got 0 and 2"):
+        plots.new_axes(inches=(0, 2))
