@@ -153,7 +153,8 @@ def run(work: Work, size: Size) -> Report:
             f"{size.horizon / size.step:,.0f} steps, one fresh sample each, start N(0, 0.8²/d · I); mean "
             "and 95 % "
             f"interval). Broken lines: the PDE at that time and at t = {later:g}. Its bump at Δ ≈ 0.77 is "
-            "a matter of time, and four times lower at the later one: the larger Δ, the farther the radii have "
+            "a matter of time, and four times lower at the later one: the larger Δ, the farther the "
+            "radii have "
             "to go, which raises the risk, but from Δ ≈ 0.77 on more of the mass goes to |w| ≈ 0, as the "
             "optimum wants it, which lowers it; beyond 0.85 the start is hardly left in that time."
         ),
