@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import data as data_laws
@@ -75,10 +76,18 @@ class Model:
         """Dimension of the inputs, that of the data; may be ``math.inf``."""
         return self.data.d
 
-    @property
+    @cached_property
     def row(self) -> int | None:
         """Length D of a row [a, b, w…] of parameters; None when d = inf."""
         return None if math.isinf(self.d) else self.network.row(int(self.d))
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        """What functions of a model make of it alone and keep for the next call: one entry for each use."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
 
     def reduce(self, **options: Any) -> ReducedModel:
         """The model in the coordinates its symmetry leaves: see `mfcore.reduce`."""
