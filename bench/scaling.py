@@ -1,14 +1,17 @@
 """How time and memory grow: over decades of one size at a time, with fitted powers beside the stated.
 
-Each size is run in a process of its own, so that the memory is that of this run alone.
+Each sweep has a process of its own, which gives its memory back before the next size.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import math
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from json import dumps, loads
 from pathlib import Path
@@ -19,11 +22,11 @@ from mfcore._base import check
 from scipy.special import stdtrit
 
 from .harness import shown
-from .sweeps import SWEEPS, Sweep
+from .sweeps import SWEEPS, Sweep, Work
 
 LEAST = 0.02  # seconds that calls are repeated for
 ABOVE = 4.0  # the fit takes sizes at which a run costs so many times as much as at the smallest
-_START = "import importlib, sys; importlib.import_module(sys.argv[1]).point(*sys.argv[2:])"
+_START = "import importlib, sys; importlib.import_module(sys.argv[1]).sweep(*sys.argv[2:])"
 
 
 @dataclass
@@ -65,15 +68,11 @@ def main(quick: bool, names: list[str] | None, picture: str | None) -> list[Grow
 
 def _measured(key: str, sweep: Sweep, quick: bool) -> Growth:
     sizes = sweep.sizes[:3] if quick else sweep.sizes
-    seconds, used = [], []
-    for size in sizes:
-        arguments = [sys.executable, "-c", _START, __name__, key, str(size), dumps(quick)]
-        done = subprocess.run(arguments, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{sweep.name} at {sweep.variable}={size} failed: {done.stderr[-500:]}")
-        answer = loads(done.stdout)
-        seconds.append(answer["seconds"])
-        used.append(answer["bytes"])
+    arguments = [sys.executable, "-c", _START, __name__, key, dumps([sizes, quick])]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{sweep.name} failed: {done.stderr[-500:]}")
+    seconds, used = loads(done.stdout)
     power, error = fitted(sizes, seconds)
     memory_power, memory_error = fitted(sizes, used)
     return Growth(
@@ -123,10 +122,17 @@ def _line(g: Growth) -> str:
     )
 
 
-def point(key: str, size: str, quick: str) -> None:
-    """Run one size in this process: prints the seconds of a unit of work and the bytes the run needed."""
+def sweep(key: str, what: str) -> None:
+    """Run all sizes in this process: prints the seconds of a unit of work, and the bytes that runs needed."""
+    sizes, quick = loads(what)
+    points = [_point(SWEEPS[key].make, size, quick) for size in sizes]
+    print(dumps(list(zip(*points, strict=True))))
+
+
+def _point(make: Callable[[int], Work], size: int, quick: bool) -> tuple[float, int]:
+    _give_back()
     before = _resident(reset=True)
-    run, units = SWEEPS[key].make(int(size))
+    run, units = make(size)
     run()
     used = max(_resident(most=True) - before, 4096)
     best, start = math.inf, time.perf_counter()
@@ -134,9 +140,16 @@ def point(key: str, size: str, quick: str) -> None:
         begun = time.perf_counter()
         run()
         best = min(best, time.perf_counter() - begun)
-        if loads(quick) or time.perf_counter() - start > LEAST:
-            break
-    print(dumps({"seconds": best / units, "bytes": used}))
+        if quick or time.perf_counter() - start > LEAST:
+            return best / units, used
+
+
+def _give_back() -> None:
+    """Hand freed memory to the system, where the C library can be told to."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _resident(*, most: bool = False, reset: bool = False) -> int:
