@@ -125,6 +125,7 @@ def _line(g: Growth) -> str:
 def sweep(key: str, what: str) -> None:
     """Run all sizes in this process: prints the seconds of a unit of work, and the bytes that runs needed."""
     sizes, quick = loads(what)
+    _point(SWEEPS[key].make, sizes[0], True)  # modules are loaded, teams started
     points = [_point(SWEEPS[key].make, size, quick) for size in sizes]
     print(dumps(list(zip(*points, strict=True))))
 
