@@ -137,6 +137,7 @@ def wide(quick: bool) -> Iterator[Case]:
         {"mfcore": Prepared(short), "numpy": Prepared(loop)},
         flops=4.0 * n * d,
         units={"mfcore": steps, "numpy": steps},
+        long=True,
     )
 
 
@@ -147,7 +148,7 @@ def first_step(quick: bool) -> Iterator[Case]:
 
     def ours() -> Any:
         run = mf.solve(model, mf.SGD(n, step=1e-3), horizon=1e-3, save_at=[], risk=False, rng=0)
-        return run.steps
+        return len(run.final)
 
     def numpy() -> Any:
         w = np.random.default_rng(0).standard_normal((n, d)) / np.sqrt(d)
@@ -156,7 +157,12 @@ def first_step(quick: bool) -> Iterator[Case]:
         w += np.outer(1e-3 * (y[0] - np.maximum(z, 0).mean()) * (z > 0), x[0])
         return len(w)
 
-    yield Case(f"mf.solve of one step, SGD({n:,}), d={d}", {"mfcore": ours, "numpy": numpy}, tolerance=None)
+    yield Case(
+        f"mf.solve of one step, SGD({n:,}), d={d}",
+        {"mfcore": ours, "numpy": numpy},
+        tolerance=None,
+        long=True,
+    )
 
 
 CASES = (dataset, wide, first_step)
