@@ -97,7 +97,7 @@ def main(quick: bool) -> list[Cost]:
     print(f"| call, N = {N}, d = {D}, one thread | µs |\n|---|---|", flush=True)
     rows = []
     for name, call in _calls().items():
-        cost = Cost(name, _cost(call, 1e-3 if quick else 0.05, 1 if quick else 15))
+        cost = Cost(name, _cost(call, 1e-3 if quick else 0.02, 1 if quick else 7))
         print(f"| {name} | {1e6 * cost.seconds:.1f} |", flush=True)
         rows.append(cost)
     return rows

@@ -128,7 +128,7 @@ SWEEPS: dict[str, Sweep] = {
     ),
     "estimate_q": Sweep("V and U with errors, N = 50, d = 20", "Q", _sizes(1000), "1", _estimate, "0"),
     "predict_q": Sweep("predictions, N = 100, d = 20", "Q", _sizes(100), "1", _predict, "1"),
-    "pairs_n": Sweep("∇Ψ of exact pairs, d = 5", "N", _sizes(20), "2", lambda n: _pairs(n, 5), "1"),
+    "pairs_n": Sweep("∇Ψ of exact pairs, d = 5", "N", _sizes(10), "2", lambda n: _pairs(n, 5), "1"),
     "line_cells": Sweep(
         "a step of a density, one coordinate", "cells", _sizes(100), "1", lambda c: _line(c, 32), "1"
     ),
