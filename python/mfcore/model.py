@@ -77,7 +77,7 @@ class Model:
         """Dimension of the inputs, that of the data; may be ``math.inf``."""
         return self.data.d
 
-    @property
+    @cached_property
     def row(self) -> int | None:
         """Length D of a row [a, b, w…] of parameters; None when d = inf."""
         return None if math.isinf(self.d) else self.network.row(int(self.d))
@@ -101,6 +101,14 @@ class Model:
             temperature=self.temperature / square,
             rates={block: square * speeds.get(block, 1.0) for block in self.network.trained},
         )
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        """What functions of a model make of it alone and keep for the next call: one entry for each use."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
 
     def reduce(self, **options: Any) -> ReducedModel:
         """The model in the coordinates its symmetry leaves: see `mfcore.reduce`."""

@@ -7,7 +7,8 @@ import math
 import numbers
 import reprlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from math import isfinite
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from . import free_memory
 Float = np.float64
 FloatArray = npt.NDArray[np.float64]
 
+_FEW = 4096  # entries up to which an array is checked at once, as the price of NumPy's calls counts there
+_FLOAT64 = np.dtype(np.float64)
 _SMALL_BYTES = 1 << 26  # requests for fewer bytes are granted without asking how much memory is free
 MOST_THREADS = 4096  # more than any machine has; OpenMP ends the process if it cannot start them
 
@@ -43,6 +46,8 @@ def number(
     finite: bool = True,
 ) -> float:
     """`value` as a float within the bounds given. NaN never passes; infinities only with finite=False."""
+    if type(value) is float and above < value < below and at_least <= value <= at_most and isfinite(value):
+        return value
     if not _is_real(value):
         raise TypeError(f"{name} must be a real number, got {shown(value)}")
     try:
@@ -55,10 +60,10 @@ def number(
         (x < below, below, "<"),
         (x <= at_most, at_most, "<="),
     ]
-    rules = [f"{sign} {bound:g}" for _, bound, sign in bounds if math.isfinite(bound)]
+    rules = [f"{sign} {bound:g}" for _, bound, sign in bounds if isfinite(bound)]
     if math.isnan(x) or (finite and math.isinf(x)):
         rules.insert(0, "finite" if finite else "a number")
-    elif all(ok for ok, bound, _ in bounds if math.isfinite(bound)):
+    elif all(ok for ok, bound, _ in bounds if isfinite(bound)):
         return x
     raise ValueError(f"{name} must be {' and '.join(rules)}, got {shown(value)}")
 
@@ -112,6 +117,13 @@ def squares(values: FloatArray, name: str) -> None:
         raise ValueError(
             f"{name} must have squares of a finite sum, got entries up to {np.abs(values).max():g}"
         )
+
+
+def finite(values: FloatArray) -> bool:
+    """Whether all entries are finite. Few of them are multiplied by themselves, which is one quick call."""
+    if values.size <= _FEW and isfinite(np.vdot(values, values)):
+        return True
+    return bool(np.isfinite(values).all())
 
 
 def memory(need: float, name: str, value: Any) -> None:
@@ -175,17 +187,15 @@ def array(
     `shape` gives the expected extents, None for a free one. NaN and infinities are refused, and so are masked
     entries: there is no number to use in their place.
     """
+    if _is_plain(value) and (shape is None or _fits(value.shape, shape)):
+        return value
     raw = _as_numpy(value, name)
     if raw.dtype.kind not in "fiu":
         what = f"dtype {raw.dtype}" if raw.dtype != object else _objects(value, raw)
         raise TypeError(f"{name} must hold real numbers, got {what}")
-    if shape is not None:
-        fits = raw.ndim == len(shape) and all(
-            want in (None, have) for want, have in zip(shape, raw.shape, strict=True)
-        )
-        if not fits:
-            want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
-            raise ValueError(f"{name} must have shape ({want}), got {raw.shape}")
+    if shape is not None and not _fits(raw.shape, shape):
+        want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
+        raise ValueError(f"{name} must have shape ({want}), got {raw.shape}")
     if raw.size == 0 and not empty:
         raise ValueError(f"{name} must not be empty, got shape {raw.shape}")
     if raw.dtype != np.float64 or not raw.flags.carray:
@@ -213,6 +223,24 @@ def output(out: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
         flags = ", ".join(f"{flag}={getattr(out.flags, flag)}" for flag in names)
         raise ValueError(f"{name} must be C-contiguous, aligned and writable, got {flags}")
     return out
+
+
+def _is_plain(value: Any) -> TypeGuard[FloatArray]:
+    """Whether `value` is a small array that passes every check and is used as it is."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype is _FLOAT64
+        and 0 < value.size <= _FEW
+        and (flags := value.flags).c_contiguous
+        and flags.aligned
+        and isfinite(np.vdot(value, value))
+    )
+
+
+def _fits(shape: tuple[int, ...], wanted: Sequence[int | None]) -> bool:
+    if len(shape) != len(wanted):
+        return False
+    return all(want is None or want == have for want, have in zip(wanted, shape, strict=True))
 
 
 def _is_real(value: Any) -> bool:

@@ -252,11 +252,18 @@ def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | 
         return model
     if not isinstance(model, Model):
         raise TypeError(f"model must be an mf.Model or mf.ReducedModel, got {model!r}")
+    kept = model._kept.get("evaluator")
+    if kept is not None and kept[0] is expectation and kept[1] == count:
+        evaluator: Evaluator = kept[2]
+        return evaluator
+    rule = expectation
     if expectation is None:
         expectation = Exact()
     if not isinstance(expectation, Expectation):
         raise TypeError(f"expectation must be mf.Exact() or mf.MonteCarlo(samples, rng), got {expectation!r}")
-    return expectation.evaluator(model, count)
+    evaluator = expectation.evaluator(model, count)
+    model._kept["evaluator"] = (rule, count, evaluator)
+    return evaluator
 
 
 def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
@@ -277,7 +284,7 @@ def _check_out(out: FloatArray | None, *shape: int) -> None:
 
 def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
     """Raise a ValueError naming the argument whose entries are too large, if `what` is not finite."""
-    if not np.isfinite(result).all():
+    if not check.finite(result):
         raise ValueError(_too_large(what, **inputs))
 
 

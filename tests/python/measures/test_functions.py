@@ -1,6 +1,7 @@
 """Functions of models on measures in reduced coordinates, and on arguments too large for floats."""
 
 import math
+import pickle
 
 import mfcore as mf
 import numpy as np
@@ -112,3 +113,19 @@ def test_features_by_hand_may_overflow_too():
     assert mf.V(cube, [1e100]) == pytest.approx(-1e300)
     with pytest.raises(ValueError, match=r"theta must be of a size at which V is finite, got .* 1e\+200"):
         mf.V(cube, [1e200])
+
+
+def test_what_a_model_keeps_between_calls_changes_no_result_and_stays_out_of_copies():
+    model = mf.Model(CIRCLE.data, CIRCLE.network, ridge=0.3)
+    calls = [
+        lambda m, rule: mf.grad_psi(m, THETA, THETA, expectation=rule, threads=1),
+        lambda m, rule: mf.V(m, THETA, expectation=rule, threads=2),
+    ]
+    rules = [None, mf.MonteCarlo(50, rng=0), mf.MonteCarlo(50, rng=1), mf.Exact(), None]
+    for rule in rules * 2:
+        for call in calls:
+            assert np.array_equal(call(model, rule), call(CIRCLE.replace(), rule))
+    assert mf.risk(model, CLOUD) == mf.risk(model, CLOUD) == mf.risk(CIRCLE.replace(), CLOUD)
+    for copy in (pickle.loads(pickle.dumps(model)), model.replace(ridge=0.1)):
+        assert set(vars(copy)) == {"data", "network", "init", "ridge", "temperature", "rates"}
+    assert len(model._kept) == 2
