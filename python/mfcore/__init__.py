@@ -18,7 +18,10 @@ Examples:
     7.25
 """
 
+import sys as _sys
+
 from . import activations, conventions, data, experiments, init, plots, steppers, theory
+from ._base import keywords as _keywords
 from ._base.build import build_info, get_cmake_dir, get_include
 from .atoms._atoms import Atoms
 from .config import load_config, save_config
@@ -98,3 +101,7 @@ __all__ = [
     "steppers",
     "theory",
 ]
+
+_keywords.cover(
+    _sys.modules[__name__], activations, conventions, data, experiments, init, plots, steppers, theory
+)

@@ -80,11 +80,11 @@ class Model:
         """Length D of a row [a, b, w…] of parameters; None when d = inf."""
         return None if math.isinf(self.d) else self.network.row(int(self.d))
 
-    def reduce(self, **options: Any) -> ReducedModel:
+    def reduce(self, *, limit: bool = False, nodes: int | None = None) -> ReducedModel:
         """The model in the coordinates its symmetry leaves: see `mfcore.reduce`."""
         from .reductions._model import reduce
 
-        return reduce(self, **options)
+        return reduce(self, limit=limit, nodes=nodes)
 
     def replace(self, **changes: Any) -> Model:
         """A copy with some fields changed, checked anew."""

@@ -48,11 +48,11 @@ class Network:
         if isinstance(self.activation, str):
             named = [name for name in registry.public_names(activations) if name.islower() and name != "get"]
             close = difflib.get_close_matches(self.activation.lower(), named, n=1)
-            hint = f"; did you mean mf.activations.{close[0]}?" if close else ""
-            raise TypeError(f"activation must be {what}, got {self.activation!r}{hint}")
+            hint = f"did you mean mf.activations.{close[0]}?" if close else f"there are {', '.join(named)}"
+            raise TypeError(f"activation must be {what}, got {self.activation!r}; {hint}")
         check.instance(self.activation, "activation", Activation, what)
-        check.choice(self.output, "output", ("one", "fixed", "trained"))
-        check.choice(self.bias, "bias", ("none", "trained"))
+        _check_block(self.output, "output", ("one", "fixed", "trained"))
+        _check_block(self.bias, "bias", ("none", "trained"))
         object.__setattr__(self, "sphere", check.boolean(self.sphere, "sphere"))
 
     @property
@@ -106,6 +106,15 @@ class Network:
 
     def _to_config(self) -> dict[str, Any]:
         return registry.table_of(self)
+
+
+def _check_block(value: Any, name: str, options: tuple[str, ...]) -> None:
+    """Check the role of a block; True and False, which other libraries take, are answered with the word."""
+    if isinstance(value, bool):
+        word = "trained" if value else options[0]
+        listed = ", ".join(map(repr, options))
+        raise ValueError(f"{name} must be one of {listed}, got {value}; did you mean {word!r}?")
+    check.choice(value, name, options)
 
 
 def from_config(table: Mapping[str, Any]) -> Network:

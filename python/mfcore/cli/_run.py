@@ -138,8 +138,7 @@ def _options(source: Path, changes: list[str]) -> dict[str, Any]:
         _set(table, change)
     for key in table:
         if key not in _KEYS:
-            hint = check.did_you_mean(key, _KEYS) or f"; a run has {', '.join(_KEYS)}"
-            raise ValueError(f"{source}: unknown entry {key!r}{hint}")
+            raise ValueError(f"{source}: unknown entry {key!r}{check.hint(key, _KEYS, 'a run has')}")
     for key in ("model", "method", "horizon"):
         if key not in table:
             raise ValueError(f"{source}: the entry {key!r} is missing; see mfcore run --help")

@@ -167,7 +167,10 @@ def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
 def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
     """The initial neurons, the same for every method with the same seed."""
     if model.row is None:
-        raise ValueError(f"data must have finite d for neurons, got {model.data!r}; only reduced rungs run")
+        raise ValueError(
+            f"data must have finite d for neurons, got {model.data!r}; at d=inf the rungs of the limit run: "
+            "mf.PDE, mf.Atoms and mf.JKO"
+        )
     if model.init is None:
         raise ValueError("init must be an initial law for a run to start from, got None")
     if isinstance(model.init, Points) and len(model.init.theta) != neurons:
