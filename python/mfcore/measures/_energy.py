@@ -15,8 +15,10 @@ from ._cells import check_density, log_volumes, reduction_for
 from ._functions import grad_psi, psi, risk
 from ._measure import Density, as_measure
 from ._place import AnyModel, MeasureLike
+from ._replicas import per_replica
 
 
+@per_replica
 def free_energy(
     model: AnyModel,
     measure: MeasureLike,
@@ -72,6 +74,7 @@ def relative_entropy(reduced: ReducedModel, density: Density) -> float:
     return float(mass[there] @ (np.log(mass[there]) - logs[there])) - reduced.log_volume
 
 
+@per_replica
 def dissipation(
     model: AnyModel,
     measure: MeasureLike,
