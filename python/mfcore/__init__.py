@@ -39,6 +39,7 @@ from .neurons._independent import Nonlinear
 from .neurons._methods import GD, SGD, Particles
 from .reductions._init import ReducedInit
 from .reductions._model import ReducedModel
+from .runs._observe import all_replicas
 from .runs._solve import log_times, resume, solve
 from .runs._trajectory import Trajectory, load
 from .stationary._certificate import Certificate, certificate
@@ -71,6 +72,7 @@ __all__ = [
     "U",
     "V",
     "activations",
+    "all_replicas",
     "build_info",
     "certificate",
     "conventions",

@@ -102,7 +102,8 @@ class Model:
         trained = self.network.trained
         for block in rates:
             if block not in trained:
-                why = "is fixed" if block == "a" and self.network.has_a else "does not exist"
+                stored = {"a": self.network.has_a, "b": self.network.has_b}.get(block, False)
+                why = "is fixed" if stored else "does not exist"
                 raise ValueError(
                     f"rates must name trained blocks ({', '.join(trained)}), got {block!r}, "
                     f"which {why} in {self.network!r}"

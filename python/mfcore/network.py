@@ -25,7 +25,7 @@ class Network:
     Args:
         activation: σ, from `mfcore.activations`.
         output: ``"one"`` (a = 1, not stored), ``"fixed"`` (stored, does not move) or ``"trained"``.
-        bias: ``"none"`` or ``"trained"``.
+        bias: ``"none"``, ``"fixed"`` (stored, does not move) or ``"trained"``.
         sphere: w lives on the unit sphere; every method keeps |w| = 1.
 
     Examples:
@@ -52,7 +52,7 @@ class Network:
             raise TypeError(f"activation must be {what}, got {self.activation!r}; {hint}")
         check.instance(self.activation, "activation", Activation, what)
         _check_block(self.output, "output", ("one", "fixed", "trained"))
-        _check_block(self.bias, "bias", ("none", "trained"))
+        _check_block(self.bias, "bias", ("none", "fixed", "trained"))
         object.__setattr__(self, "sphere", check.boolean(self.sphere, "sphere"))
 
     @property
@@ -68,13 +68,19 @@ class Network:
     @property
     def trained(self) -> tuple[str, ...]:
         """The blocks that move, in the order of the row: those of a, b and w."""
-        moving = {"a": self.output == "trained", "b": self.has_b, "w": True}
+        moving = {"a": self.output == "trained", "b": self.bias == "trained", "w": True}
         return tuple(block for block, moves in moving.items() if moves)
 
     @property
     def layout(self) -> str:
         """The row in words, such as ``a, b, w…``."""
         return "a, " * self.has_a + "b, " * self.has_b + "w…"
+
+    @property
+    def still(self) -> tuple[int, ...]:
+        """The columns of a row that are stored and do not move."""
+        stored = ["a"] * self.has_a + ["b"] * self.has_b
+        return tuple(k for k, block in enumerate(stored) if block not in self.trained)
 
     def row(self, d: int) -> int:
         """Length D of a row of parameters for inputs in R^d."""

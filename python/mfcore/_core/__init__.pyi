@@ -289,7 +289,7 @@ class Sgd:
         starts: list[_Array],
         samplers: list[Sampler],
         seeds: list[int],
-        step: float | Callable[[int, int], _Array],
+        step: float | tuple[float, int, float] | Callable[[int, int], _Array],
         *,
         batch: int = ...,
         ridge: float = ...,
@@ -463,6 +463,7 @@ class Flow:
         wall: float = ...,
     ) -> Flow: ...
     def advance(self, t: float, seconds: float = ...) -> End: ...
+    def finish(self, t: float) -> End: ...
     def state(self) -> dict[str, _Array]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
     @property

@@ -149,11 +149,11 @@ def _bernoulli(x: FloatArray) -> FloatArray:
     return np.where(np.abs(x) < 1e-8, 1 - 0.5 * x, value)
 
 
-def decaying(model: AnyModel) -> slice | list[int]:
+def decaying(model: AnyModel) -> list[int]:
     """Numbers of the columns that weight decay acts on."""
     if isinstance(model, ReducedModel):
         return [c for c, there in enumerate(model.decays) if there]
-    return slice(1 if model.network.output == "fixed" else 0, None)
+    return [c for c in range(_columns(model)) if c not in model.network.still]
 
 
 def _columns(model: AnyModel) -> int:

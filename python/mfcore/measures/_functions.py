@@ -106,7 +106,7 @@ def psi(
     parameters are neurons; others, and densities, are in the coordinates of ``model.reduce()``, which takes
     the place of the model then; `theta` may hold neurons or points in these coordinates. An array
     (replicas, N, D) is several measures: results have that axis first, and `theta` may have it, too. Decay
-    acts on trained blocks only: a fixed output weight does not enter |θ|². Other arguments are those of `V`.
+    acts on trained blocks only: fixed ones do not enter |θ|². Other arguments are those of `V`.
 
     Examples:
         >>> import numpy as np, mfcore as mf
@@ -141,8 +141,9 @@ def grad_psi(
 ) -> FloatArray:
     """∇Ψ_λ(θ; ρ) for every row of `theta`, shape (n, D): the direction that trained parameters descend.
 
-    The column of a fixed output weight is 0, and for networks on the sphere the w part is the tangential
-    gradient, so that −∇Ψ_λ is the velocity of every rung (for equal rates). Arguments are those of `psi`.
+    The columns of a fixed output weight or bias are 0, and for networks on the sphere the w part is the
+    tangential gradient, so that −∇Ψ_λ is the velocity of every rung (for equal rates). Arguments are those
+    of `psi`.
 
     Examples:
         >>> import numpy as np, mfcore as mf
@@ -172,8 +173,7 @@ def grad_psi(
         gradient = at.lift.lift(rows, gradient)
     if isinstance(model, Model) and neurons:
         network = model.network
-        if network.output == "fixed":
-            gradient[:, 0] = 0.0
+        gradient[:, list(network.still)] = 0.0
         if network.sphere:
             w = rows[:, network.row(0) :]
             along = gradient[:, network.row(0) :]
@@ -251,7 +251,7 @@ def predict(
         True
     """
     if X is None:
-        raise TypeError("predict needs inputs X: predict(model, measure, X) or predict(run, X)")
+        raise TypeError("X must be inputs, as in predict(model, measure, X) or predict(run, X), got None")
     target = target_of(cast(AnyModel, model), measure)  # a run has been taken apart
     points, weights = as_measure(measure, "measure", row_of(target))
     if isinstance(target, ReducedModel):
@@ -293,8 +293,7 @@ def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
     if isinstance(model, ReducedModel):
         return np.asarray(model.decays, dtype=bool)
     decaying = np.ones(rows.shape[1], dtype=bool)
-    if model.network.output == "fixed":
-        decaying[0] = False
+    decaying[list(model.network.still)] = False
     return decaying
 
 

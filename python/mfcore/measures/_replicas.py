@@ -76,6 +76,6 @@ def model_of_run(run: Run) -> Model | ReducedModel:
     if isinstance(model, Model | ReducedModel):
         return model
     raise ValueError(
-        f"the run must know its model, got {check.shown(model)}: a file could not hold it; use "
+        f"model must be known to the run, got {check.shown(model)}, as a file could not hold it; use "
         "predict(model, run.final, X)"
     )

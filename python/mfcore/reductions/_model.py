@@ -147,7 +147,7 @@ class ReducedModel:
             [[-1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, 1.0]]
         """
         if self.inputs is None:
-            raise ValueError("nodes have positions in reductions that mfcore makes, got features by hand")
+            raise ValueError("nodes must be those of a reduction that mfcore made, got features by hand")
         return self.inputs.nodes
 
     def V(self, theta: FloatArray) -> FloatArray:

@@ -96,10 +96,10 @@ def test_features_by_hand_say_that_they_know_no_inputs():
     square = mf.ReducedModel(coordinates=["z"], weights=[1.0], targets=[1.0], features=lambda z: z**2)
     with pytest.raises(ValueError, match="model must be a reduction that mfcore made"):
         mf.predict(square, mf.Cloud([[1.0]]), [[1.0]])
-    with pytest.raises(ValueError, match="nodes have positions in reductions that mfcore makes"):
+    with pytest.raises(ValueError, match="nodes must be those of a reduction that mfcore made"):
         _ = square.nodes
 
 
 def test_inputs_must_be_given():
-    with pytest.raises(TypeError, match="predict needs inputs X"):
+    with pytest.raises(TypeError, match="X must be inputs, as in"):
         mf.predict(mf.Model(LAWS["isotropic"], mf.Network(mf.activations.relu)), [[1.0] * 7])
