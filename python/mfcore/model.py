@@ -110,11 +110,11 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
 
-    def reduce(self, **options: Any) -> ReducedModel:
+    def reduce(self, *, limit: bool = False, nodes: int | None = None) -> ReducedModel:
         """The model in the coordinates its symmetry leaves: see `mfcore.reduce`."""
         from .reductions._model import reduce
 
-        return reduce(self, **options)
+        return reduce(self, limit=limit, nodes=nodes)
 
     def replace(self, **changes: Any) -> Model:
         """A copy with some fields changed, checked anew."""
@@ -132,7 +132,8 @@ class Model:
         trained = self.network.trained
         for block in rates:
             if block not in trained:
-                why = "is fixed" if block == "a" and self.network.has_a else "does not exist"
+                stored = {"a": self.network.has_a, "b": self.network.has_b}.get(block, False)
+                why = "is fixed" if stored else "does not exist"
                 raise ValueError(
                     f"rates must name trained blocks ({', '.join(trained)}), got {block!r}, "
                     f"which {why} in {self.network!r}"

@@ -170,6 +170,12 @@ def did_you_mean(value: Any, options: Iterable[str]) -> str:
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
+def hint(value: Any, options: Iterable[str], otherwise: str) -> str:
+    """The end of a message about a name that is unknown: the closest one, or after `otherwise` all."""
+    options = list(options)
+    return did_you_mean(value, options) or f"; {otherwise} {', '.join(options) or 'none'}"
+
+
 def instance(value: Any, name: str, kind: type[Any] | tuple[type[Any], ...], what: str) -> None:
     """Refuse `value` unless it is a `kind`; `what` says in words where such a thing comes from."""
     if not isinstance(value, kind):
@@ -195,7 +201,9 @@ def array(
         raise TypeError(f"{name} must hold real numbers, got {what}")
     if shape is not None and not _fits(raw.shape, shape):
         want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
-        raise ValueError(f"{name} must have shape ({want}), got {raw.shape}")
+        flat = len(shape) == 1 and raw.ndim == 2 and 1 in raw.shape
+        remedy = f"; {name}.ravel() has one dimension" if flat else ""
+        raise ValueError(f"{name} must have shape ({want}), got {raw.shape}{remedy}")
     if raw.size == 0 and not empty:
         raise ValueError(f"{name} must not be empty, got shape {raw.shape}")
     if raw.dtype != np.float64 or not raw.flags.carray:
@@ -207,6 +215,20 @@ def array(
         bad = tuple(int(i) for i in np.argwhere(~good)[0])
         at = f" at [{', '.join(map(str, bad))}]" if bad else ""
         raise ValueError(f"{name} must be finite, got {shown(raw[bad])}{at}")
+    return out
+
+
+def labels(value: Any, name: str, count: int) -> FloatArray:
+    """Check labels: one number for each of `count` samples."""
+    raw = _as_numpy(value, name)
+    if raw.ndim == 2 and raw.shape[1] > 1 and len(raw) == count:
+        raise ValueError(
+            f"{name} must have shape ({count},), got {raw.shape}: outputs are scalar, so one-hot and vector "
+            f"labels are learned a column at a time, such as {name}[:, 0]"
+        )
+    out = array(value, name, shape=(None,))
+    if len(out) != count:
+        raise ValueError(f"{name} must have one label for each of the {count} rows of X, got {len(out)}")
     return out
 
 

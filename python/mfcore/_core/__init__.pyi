@@ -291,7 +291,7 @@ class Sgd:
         starts: list[_Array],
         samplers: list[Sampler],
         seeds: list[int],
-        step: float | Callable[[int, int], _Array],
+        step: float | tuple[float, int, float] | Callable[[int, int], _Array],
         *,
         batch: int = ...,
         ridge: float = ...,
@@ -465,6 +465,7 @@ class Flow:
         most_watched: float = ...,
     ) -> Flow: ...
     def advance(self, t: float, seconds: float = ...) -> End: ...
+    def finish(self, t: float) -> End: ...
     def state(self) -> dict[str, _Array]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
     @property

@@ -19,6 +19,7 @@ from ..expectations._nodes import Nodes
 from ..expectations._rules import Exact, Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._clock import FixedClock
 from ..runs._ends import Ended, ended
 from ..runs._rung import State
 from ._sgd import check_memory, start_of
@@ -49,7 +50,9 @@ class FlowRung:
         integrator: Callable[[_core.System, FloatArray], Integrator],
         tolerance: float | None,
         followers: int = 0,
+        step: float | None = None,
     ) -> None:
+        self.clock = None if step is None else FixedClock(step)
         check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
         start = population(model, neurons, followers, seed)
         self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
@@ -62,7 +65,11 @@ class FlowRung:
 
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
-        return ended(self._flow.advance(t, seconds), self._flow, self._tolerance)
+        if self.clock is None or not isinstance(self._flow, _core.Flow):
+            end = self._flow.advance(t, seconds)
+        else:
+            end = self.clock.advance(self._flow, t, seconds)
+        return ended(end, self._flow, self._tolerance)
 
     def measure(self) -> FloatArray:
         """The neurons, shape (N, D); the followers, if there are any."""

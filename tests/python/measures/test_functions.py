@@ -81,10 +81,6 @@ def test_the_gradient_at_neurons_is_the_slope_of_psi_in_every_trained_entry():
             lambda: mf.risk(CIRCLE, CLOUD, expectation=mf.Exact()),
             "expectation must be left out",
         ),
-        (
-            lambda: mf.predict(CIRCLE, CLOUD, np.ones((1, 2))),
-            r"measure must hold neurons .* got one in reduced coordinates; .*model\.reduce\(\)\.features",
-        ),
     ],
 )
 def test_what_is_of_no_length_that_fits_is_refused_by_name(call, message):

@@ -84,6 +84,8 @@ def test_the_limits_rungs_move_as_with_the_activation_times_the_scale():
     for method in (mf.PDE(100), mf.Atoms(), mf.JKO(0.05)):
         runs = [mf.solve(model, method, horizon=0.2) for model in models]
         np.testing.assert_allclose(runs[0].risk, runs[1].risk, rtol=1e-9)
+    X = np.random.default_rng(0).normal(size=(5, 40))
+    np.testing.assert_allclose(*(mf.predict(run, X) for run in runs), rtol=1e-9)
     optima = [mf.optimum(model) for model in models]
     assert abs(optima[0].risk - optima[1].risk) < 1e-8  # both certified to 1e-8 or better
 
