@@ -52,8 +52,8 @@ class ScalarLaw(ABC):
         """Gauss nodes and weights (Σ = 1): exact for polynomials of degree up to 2n − 1."""
 
     @abstractmethod
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows, a block of columns of θ, from the stream at address (seed, "init", step)."""
 
 
 @configurable
@@ -87,10 +87,9 @@ class Normal(ScalarLaw):
         nodes, weights = special.roots_hermitenorm(check.integer(n, "n", at_least=1))
         return self.mean + self.std * nodes, weights / weights.sum()
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
-        z: FloatArray = _core.normals(seed, "init", step, 0, count, "float64")
-        return self.mean + self.std * z
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with mean + std·z, z the normal numbers of the stream."""
+        _core.fill_rows(rows, "normal", self.mean, self.std, seed, "init", step, threads)
 
 
 @configurable
@@ -137,10 +136,9 @@ class Uniform(ScalarLaw):
         nodes, weights = special.roots_legendre(check.integer(n, "n", at_least=1))
         return self.mean + 0.5 * (self.high - self.low) * nodes, weights / weights.sum()
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
-        u: FloatArray = _core.uniforms(seed, "init", step, 0, count, "float64")
-        return self.quantile(u)
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with low + (high − low)·u, u the uniform numbers of the stream."""
+        _core.fill_rows(rows, "uniform", self.low, self.high - self.low, seed, "init", step, threads)
 
 
 @configurable
@@ -182,6 +180,6 @@ class Constant(ScalarLaw):
         check.integer(n, "n", at_least=1)
         return np.array([self.value]), np.ones(1)
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """`count` copies of the value."""
-        return np.full(count, self.value)
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with the value."""
+        rows[...] = self.value

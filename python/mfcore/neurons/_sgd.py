@@ -44,7 +44,7 @@ class SgdRung:
         rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(model.rates or {})}
         self._runs = _core.Sgd(
             model.network._core,
-            [start_of(model, method.neurons, s) for s in self._seeds],
+            [start_of(model, method.neurons, s, threads) for s in self._seeds],
             [model.data._run_sampler() for _ in self._seeds],
             self._seeds,
             method.step if method.schedule is None else self._clock.sizes,
@@ -164,7 +164,7 @@ def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
     memory(8.0 * rows * (model.row or 1), name, value)
 
 
-def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
+def start_of(model: Model, neurons: int, seed: int, threads: int = 0) -> FloatArray:
     """The initial neurons, the same for every method with the same seed."""
     if model.row is None:
         raise ValueError(f"data must have finite d for neurons, got {model.data!r}; only reduced rungs run")
@@ -174,4 +174,4 @@ def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
         given = len(model.init.theta)
         raise ValueError(f"neurons must be {given}, the number of given points, got {neurons}")
     check_memory(2 * neurons, model, "neurons", neurons)
-    return model.init.sample(model.network, int(model.d), neurons, Seed(seed))
+    return model.init.sample(model.network, int(model.d), neurons, Seed(seed), threads=threads or None)
