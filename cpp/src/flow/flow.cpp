@@ -2,8 +2,10 @@
 #include "mfcore/flow/flow.hpp"
 
 #include <cmath>
+#include <cstdint>
 
 #include "base/parallel.hpp"
+#include "base/scratch.hpp"
 #include "flow/vectors.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
@@ -34,6 +36,7 @@ public:
     End run(double t, const StopPredicate& wants_stop) override {
         const auto target = before_ + static_cast<Index>(std::nearbyint((t - since_) / params_.step));
         require(target >= counts_.steps, "t", "must not be before the present time", t);
+        const ScratchStore::Scope scope(memory_);
         StopPoll stop(wants_stop);
         while (counts_.steps < target) {
             const End end = flow::unless_interrupted([&] { return advance(); });
@@ -213,6 +216,7 @@ private:
     double h_ = params_.step;  // of the present step
     double since_ = 0;         // the time after `before_` steps, up to which one was shortened
     Index before_ = 0;
+    ScratchStore memory_{SIZE_MAX};  // all that a step needs
     Vector y_, next_, noise_, across_;
     bool measured_;       // steps are judged by the velocity at their end
     bool known_ = false;  // slope 0 is the velocity at y_

@@ -54,7 +54,7 @@ class FlowRung:
     ) -> None:
         self.clock = None if step is None else FixedClock(step)
         check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
-        start = population(model, neurons, followers, seed)
+        start = population(model, neurons, followers, seed, threads)
         self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
         self._flow = integrator(system_of(model, neurons, expectation, threads, followers), start)
 
@@ -90,13 +90,14 @@ class FlowRung:
         return {"steps": flow.steps, "rejected": flow.rejected, "evaluations": flow.evaluations}
 
 
-def population(model: Model, neurons: int, followers: int, seed: int) -> FloatArray:
+def population(model: Model, neurons: int, followers: int, seed: int, threads: int = 0) -> FloatArray:
     """Initial rows of the followers, the same for every method with this seed, then of the neurons they
     follow.
     """
     if not followers:
-        return start_of(model, neurons, seed)
-    first, others = start_of(model, followers, seed), start_of(model, neurons, derive(seed, DRIVER))
+        return start_of(model, neurons, seed, threads)
+    first = start_of(model, followers, seed, threads)
+    others = start_of(model, neurons, derive(seed, DRIVER), threads)
     return np.concatenate([first, others])
 
 

@@ -48,7 +48,7 @@ class SgdRung:
         self._begin = partial(
             _core.Sgd,
             unit.network._core,
-            [start_of(model, method.neurons, s) for s in self._seeds],
+            [start_of(model, method.neurons, s, threads) for s in self._seeds],
             [unit.data._run_sampler() for _ in self._seeds],
             self._seeds,
             batch=method.batch,
@@ -223,7 +223,7 @@ def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
     memory(8.0 * rows * (model.row or 1), name, value)
 
 
-def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
+def start_of(model: Model, neurons: int, seed: int, threads: int = 0) -> FloatArray:
     """The initial neurons, the same for every method with the same seed."""
     if model.row is None:
         raise ValueError(
@@ -236,4 +236,4 @@ def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
         given = len(model.init.theta)
         raise ValueError(f"neurons must be {given}, the number of given points, got {neurons}")
     check_memory(2 * neurons, model, "neurons", neurons)
-    return model.init.sample(model.network, int(model.d), neurons, Seed(seed))
+    return model.init.sample(model.network, int(model.d), neurons, Seed(seed), threads=threads or None)

@@ -47,8 +47,9 @@ class Guard:
         """The risk of a network on few samples, or those of replicas."""
         if theta.ndim == 3:
             return np.array([self.rough(rows) for rows in theta])
-        network, masses = model_of(self._model).network._core, np.full(len(theta), 1 / len(theta))
-        return float(np.square(self._y - _core.predict(network, theta, masses, self._X, 0)).mean())
+        network, masses = model_of(self._model).network, np.full(len(theta), 1 / len(theta))
+        f = network.scale * _core.predict(network._core, theta, masses, self._X, 0)
+        return float(np.square(self._y - f).mean())
 
     def why(self, risk: Any, t: float) -> str:
         """Why a run of this risk has diverged; empty if it has not."""
