@@ -16,6 +16,7 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ._measure import as_measure, as_points
 from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of
+from ._tangent import LinearMeasure, linear_risk
 
 # numbers that are not finite are refused with a message instead of a warning
 _quiet = np.errstate(all="ignore")
@@ -179,7 +180,7 @@ def grad_psi(
 @_quiet
 def risk(
     model: AnyModel,
-    measure: MeasureLike,
+    measure: MeasureLike | LinearMeasure,
     *,
     expectation: Expectation | None = None,
     threads: int | None = None,
@@ -199,6 +200,8 @@ def risk(
         >>> mf.risk(model, [[0.0, 0.0]])
         1.0
     """
+    if isinstance(measure, LinearMeasure):
+        return linear_risk(_with_inputs(model), measure, expectation, check.threads(threads))[0]
     target = target_of(model, measure)
     points, weights = as_measure(measure, "measure", row_of(target))
     value = float(_evaluator(target, expectation, threads).risk(points, weights))
@@ -210,13 +213,15 @@ def risk(
 @_quiet
 def predict(
     model: Model,
-    measure: MeasureLike,
+    measure: MeasureLike | LinearMeasure,
     X: npt.ArrayLike,
     *,
     threads: int | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
     """f_ρ(x) = ∫σ*(x; ·)dρ for every row of `X`, shape (n, d) to (n,); `measure` consists of neurons.
+
+    An `mf.Tangent` or `mf.TangentLimit` stands for a linearised network.
 
     Examples:
         >>> import mfcore as mf
@@ -228,8 +233,11 @@ def predict(
         >>> mf.predict(model, [[1.0, 0.0], [0.0, 1.0]], [[2.0, -1.0], [2.0, 4.0]])
         array([1., 3.])
     """
-    if not isinstance(model, Model):
-        raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
+    _with_inputs(model)
+    if isinstance(measure, LinearMeasure):
+        inputs = as_points(X, "X", row_of(model) - model.network.row(0))
+        _check_out(out, len(inputs))
+        return _give(measure._predict(model, inputs, check.threads(threads)), out, "f", X=inputs)
     if target_of(model, measure) is not model:
         raise ValueError(
             "measure must hold neurons for predictions at inputs x, got one in reduced coordinates; at the "
@@ -242,6 +250,14 @@ def predict(
     if model.network.scale != 1:
         value *= model.network.scale
     return _give(value, out, "f", measure=points, X=inputs)
+
+
+def _with_inputs(model: AnyModel) -> Model:
+    """The model, if it has inputs x and finitely many of their coordinates."""
+    if not isinstance(model, Model):
+        raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
+    row_of(model)
+    return model
 
 
 def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | None) -> Evaluator:

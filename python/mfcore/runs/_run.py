@@ -18,6 +18,7 @@ from .._base.build import build_info
 from .._base.check import FloatArray
 from .._base.limits import Limit
 from ..expectations._rules import Expectation
+from ..measures._tangent import TangentLimit
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._checkpoint import Checkpoint, Plan, build
@@ -63,7 +64,8 @@ class Run:
             standard |= {name: partial(_of_rung, limit, name) for name in limit.observed()}
             self._meter: RiskMeter | _OwnRisk = _OwnRisk(limit, plan.risk)
         else:
-            standard = standard_observables(model)
+            nobody = isinstance(rung.measure(), TangentLimit)  # whose norms could be observed
+            standard = {} if nobody else standard_observables(model)
             self._meter = RiskMeter(model_of(model), plan.risk, threads)
         self._observers = {**standard, **observers}
         self._records: list[_Record] = []

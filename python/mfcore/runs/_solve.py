@@ -56,9 +56,9 @@ def solve(
             share. An `Exact()` or `MonteCarlo(…)` chooses; False skips it. The rungs of the limit sum over
             their own nodes.
         observe: Name to function of the measure (an (N, D) array for networks; a `Cloud` or `Density` for the
-            rungs of the limit), recorded at save points beside the standard ones: mean and standard deviation
-            of |w|, a, b and of the coordinates of the law's symmetry (r1, r2; s1, …, r), such as
-            ``"norm_mean"``.
+            rungs of the limit; a `Tangent` or `TangentLimit` for `mf.Linearized`), recorded at save points
+            beside the standard ones: mean and standard deviation of |w|, a, b and of the coordinates of the
+            law's symmetry (r1, r2; s1, …, r), such as ``"norm_mean"``.
         keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points, by which
             they are found in `Trajectory.kept`.
         rng: None, int, SeedSequence or Generator. The same one starts every method with the same neurons.
@@ -254,7 +254,7 @@ def _bytes_of(measure: Measure) -> int:
     """What a measure that is kept takes."""
     if isinstance(measure, Cloud):
         return measure.points.nbytes + measure.weights.nbytes
-    return measure.mass.nbytes if isinstance(measure, Density) else measure.nbytes
+    return measure.mass.nbytes if isinstance(measure, Density) else int(measure.nbytes)
 
 
 def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:
