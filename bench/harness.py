@@ -14,7 +14,7 @@ import numpy as np
 from mfcore import _core
 from mfcore._base import check, files
 
-MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow", "cases_density")
+MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow", "cases_density", "cases_lazy")
 PAUSE = 0.05  # seconds in which the idle threads of the contender before stop spinning
 AGREEMENT = 1e-10  # what a case that measures agreement itself must reach
 
