@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
-import scipy.sparse.linalg
+import scipy
 
 from .. import _core
 from .._base import check
@@ -154,12 +153,14 @@ class _Curvature:
 
 def _largest_of(apply: _Curvature, size: int) -> float:
     """The largest eigenvalue of a symmetric map ⪰ 0, by Lanczos' method."""
+    from scipy.sparse import linalg  # takes long to import
+
     if size <= _DENSE:
         matrix = np.array([apply(unit) for unit in np.eye(size)])
         return max(0.0, float(scipy.linalg.eigvalsh(matrix)[-1]))
     start = np.random.default_rng(0).normal(size=size)  # the same every time
     if not apply(start).any():
         return 0.0
-    operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=apply, dtype=np.float64)
-    found = scipy.sparse.linalg.eigsh(operator, k=1, v0=start, return_eigenvectors=False, tol=1e-10)
+    operator = linalg.LinearOperator((size, size), matvec=apply, dtype=np.float64)
+    found = linalg.eigsh(operator, k=1, v0=start, return_eigenvectors=False, tol=1e-10)
     return max(0.0, float(found[0]))

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.integrate
-import scipy.linalg
+import scipy
 
 from .. import _core
 from .._base.check import FloatArray
