@@ -200,7 +200,7 @@ def test_ctrl_c_at_any_moment_after_the_start_returns_the_same_prefix():
     )
     call = """
 def run():
-    result = mf.solve(m, method, horizon=0.2, save_at=400, rng=0, risk=mf.Exact(), keep="all",
+    result = mf.solve(m, method, horizon=0.4, save_at=401, rng=0, risk=mf.Exact(), keep="all",
                       observe={"x": lambda theta: theta.sum()}, checkpoint=file)
     n = len(result.t)
     assert len(result.risk) == len(result.observed["x"]) == len(result.kept) == n, "a torn record"
