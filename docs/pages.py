@@ -18,9 +18,9 @@ def gallery() -> str:
     """A section for each experiment: its command, picture, caption, table and inferred settings."""
     parts = [
         "# Gallery",
-        "Published figures, each by one command that writes a PNG, an SVG, the numbers as `.npz` and a page in "
-        "Markdown with a table of ours beside published numbers. `--quick` takes less than a minute on two "
-        "cores; without it the published size is run. `mfcore reproduce all` makes them all.",
+        "Published figures, each by one command that writes a PNG, an SVG, the numbers as `.npz` and a page "
+        "in Markdown with a table of ours beside published numbers. `--quick` takes less than a minute on "
+        "two cores; without it the published size is run. `mfcore reproduce all` makes them all.",
     ]
     for name in mfcore.experiments.NAMES:
         parts += [f"## {name}", mfcore.experiments.summary(name), f"```bash\nmfcore reproduce {name}\n```"]

@@ -228,6 +228,13 @@ void bind_flow(py::module_& m) {
                     py::arg("step") = 0.0, py::arg("accuracy") = 0.0, py::arg("tolerance") = 0.0,
                     py::arg("most_watched") = 0.0)
         .def("advance", &advance_flow, py::arg("t"), py::arg("seconds") = INFINITY)
+        .def(
+            "finish",
+            [](Flow& flow, double t) {
+                Released nogil;
+                return flow.finish(t);
+            },
+            py::arg("t"), "One step of the length that is left to t.")
         .def("state", &state_of_flow)
         .def("restore", &restore_flow, py::arg("state"))
         .def_property_readonly("t", &Flow::t)

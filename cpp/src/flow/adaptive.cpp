@@ -3,8 +3,10 @@
 // (6.12).
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
+#include "base/scratch.hpp"
 #include "flow/vectors.hpp"
 #include "mfcore/base/errors.hpp"
 
@@ -59,6 +61,7 @@ public:
 
     End run(double t, const StopPredicate& wants_stop) override {
         require(t >= shown_, "t", "must not be before the present time", t);
+        const ScratchStore::Scope scope(memory_);
         StopPoll stop(wants_stop);
         while (t_ < t) {
             const End end = flow::unless_interrupted([&] { return advance(); });
@@ -272,6 +275,7 @@ private:
 
     System system_;
     AdaptiveParams params_;
+    ScratchStore memory_{SIZE_MAX};  // all that a step needs
     double t_ = 0, shown_ = 0, h_ = 0, first_h_ = 0, last_error_ = 1e-4;
     bool rejected_ = false;  // the last attempt
     bool known_ = false;     // slope 0 is the velocity at y_

@@ -13,6 +13,7 @@ from .. import _core
 from .._base.check import FloatArray
 from ..grids._separable import Separable
 from ..reductions._model import ReducedModel
+from ..runs._clock import FixedClock
 from ..runs._ends import End
 from ..runs._rung import State
 from ..runs._stiff import KINDS, ImplicitFlow
@@ -63,6 +64,7 @@ class Carried:
         like: Carried | None = None,
     ) -> None:
         self._reduced, self._method, self._seed, self._threads = reduced, method, seed, threads
+        self.clock = None if method.step is None else FixedClock(method.step)
         self._tolerance, self._walls = tolerance, np.array(reduced.nonnegative)
         self._coarsest, self._most = mesh, most
         box, separable = None, None
@@ -117,6 +119,8 @@ class Carried:
 
     def advance(self, t: float, seconds: float) -> End:
         """Go to time t."""
+        if self.clock is not None and isinstance(self.flow, _core.Flow):
+            return self.clock.advance(self.flow, t, seconds)
         while (end := self.flow.advance(t - self._now.since, seconds)) is End.unresolved:
             self._adapt()
         return end

@@ -223,6 +223,8 @@ def _rows(runs: Mapping[str, Trajectory], size: Size, clock: FloatArray) -> list
         what, source = f"Δ = {delta:g}, end of SGD", f"d = {D} here, its stated error"
         last = len(sgd.t) - 1
         why = "N and h are finite: order 1/N and order h; where the risk falls, its time moves with them"
+        if size.replicas == 1:
+            why += "; a single network has no interval of its own chance"
         rows.append(averaged(f"{what}: risk", sgd, "risk", last, there, stated, source, why))
         for name in ("a", "b", "r1"):
             there = float(finite.observed[f"{name}_mean"][end])
@@ -267,11 +269,11 @@ def _figure(runs: Mapping[str, Trajectory], size: Size, clock: FloatArray) -> An
         right.plot(limit.t, limit.observed[f"{name}_mean"], color=color, **broken)
         means.append((f"SGD, {label}", {"color": color, "linestyle": "none", **marker(k + 3)}))
         means.append((f"N = ∞, {label}", {"color": color, "linewidth": 1.6}))
-    left.set(ylabel="risk $R$, mean and 95 % interval")
-    right.set(ylabel=f"mean over neurons, 95 % interval, Δ = {delta:g}")
+    left.set(ylabel="risk $R$, mean, 95 % interval")
+    right.set(ylabel=f"means over neurons, Δ = {delta:g}")
     infinite = ("d = ∞", {"color": GREY, **broken})
     key(left, [*shown, infinite], loc="lower left")
-    key(right, [*means, infinite], loc="upper left", ncols=1)
+    key(right, [*means, infinite], loc="upper left", ncols=2, columnspacing=0.8, handlelength=1.5)
     steps = np.arange(1.0, len(clock) + 1)
     for ax in (left, right):
         ax.set(xscale="log", xlabel="time $t$", xlim=(clock[9] / 2, 1.3 * clock[-1]))

@@ -14,6 +14,8 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.registry import configurable
 
+_SIGNS = 3  # the streams of the blocks a, b, w are numbers 0 to 2, those of their signs the next three
+
 
 class ScalarLaw(ABC):
     """A law of one real number. Base class of `Normal`, `Uniform` and `Constant`.
@@ -53,8 +55,8 @@ class ScalarLaw(ABC):
         """Gauss nodes and weights (Σ = 1): exact for polynomials of degree up to 2n − 1."""
 
     @abstractmethod
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows, a block of columns of θ, from the stream at address (seed, "init", step)."""
 
 
 @configurable
@@ -88,10 +90,9 @@ class Normal(ScalarLaw):
         nodes, weights = special.roots_hermitenorm(check.integer(n, "n", at_least=1))
         return self.mean + self.std * nodes, weights / weights.sum()
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
-        z: FloatArray = _core.normals(seed, "init", step, 0, count, "float64")
-        return self.mean + self.std * z
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with mean + std·z, z the normal numbers of the stream."""
+        _core.fill_rows(rows, "normal", self.mean, self.std, seed, "init", step, threads)
 
 
 @configurable
@@ -138,10 +139,9 @@ class Uniform(ScalarLaw):
         nodes, weights = special.roots_legendre(check.integer(n, "n", at_least=1))
         return self.mean + 0.5 * (self.high - self.low) * nodes, weights / weights.sum()
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
-        u: FloatArray = _core.uniforms(seed, "init", step, 0, count, "float64")
-        return self.quantile(u)
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with low + (high − low)·u, u the uniform numbers of the stream."""
+        _core.fill_rows(rows, "uniform", self.low, self.high - self.low, seed, "init", step, threads)
 
 
 @configurable
@@ -183,9 +183,9 @@ class Constant(ScalarLaw):
         check.integer(n, "n", at_least=1)
         return np.array([self.value]), np.ones(1)
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """`count` copies of the value."""
-        return np.full(count, self.value)
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with the value."""
+        rows[...] = self.value
 
 
 @configurable
@@ -239,11 +239,12 @@ class Symmetric(ScalarLaw):
         nodes, weights = self.law.quadrature(n)
         return np.concatenate([-nodes[::-1], nodes]), 0.5 * np.concatenate([weights[::-1], weights])
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step): x, −x, x', −x', …"""
-        values = np.repeat(self.law.draw(seed, step, (count + 1) // 2), 2)
-        values[1::2] *= -1.0
-        return values[:count]
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with numbers of the law, their signs drawn from a stream of its own."""
+        self.law.fill(rows, seed, step, threads)
+        signs = np.empty(rows.shape)
+        _core.fill_rows(signs, "uniform", -0.5, 1.0, seed, "init", step + _SIGNS, threads)
+        rows *= np.copysign(1.0, signs)
 
 
 def symmetric(law: ScalarLaw) -> ScalarLaw:

@@ -42,6 +42,7 @@ DASHES: tuple[Any, ...] = (
     (0, (3, 1, 1, 1, 1, 1)),
 )
 GREY = "0.45"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 TEXT = 9.0  # font size in points
 INCHES = (6.0, 3.7)
 
@@ -139,7 +140,7 @@ def numbers(values: Sequence[float]) -> list[str]:
     if all(1e-3 <= abs(value) < 1e5 for value in values):
         return [f"{value:g}" for value in values]
     parts = [f"{value:.3e}".split("e") for value in values]
-    return [f"${float(digits):g}\\!\\times\\!10^{{{int(power)}}}$" for digits, power in parts]
+    return [f"{float(digits):g}×10{str(int(power)).translate(_RAISED)}" for digits, power in parts]
 
 
 def plain_ticks(ax: Axes) -> None:

@@ -25,7 +25,7 @@ _TITLES = {
     "w1": "$W_1$ between laws of $|w|$",
 }
 _INCHES = 4.3  # width of a panel
-_COLORS = dict(zip((*GAPS, "total"), (*COLORS[:4], COLORS[-1]), strict=True))
+_COLORS = dict(zip((*GAPS, "total"), (*COLORS[:4], COLORS[6]), strict=True))
 _DECADES = 1e-3  # gaps below this fraction of the largest are not shown
 
 

@@ -99,10 +99,10 @@ def observable(trajectories: Runs, name: str, *, ax: Axes | None = None, log: st
     values: dict[str, list[Any]] = {}
     for label, runs in groups.items():
         for run in runs:
-            if name not in run.observed:
+            if not isinstance(name, str) or name not in run.observed:
                 known = ", ".join(run.observed) or "none"
                 hint = check.did_you_mean(name, run.observed) or f"; it has {known}"
-                raise ValueError(f"name must be an observable of {label!r}, got {name!r}{hint}")
+                raise ValueError(f"name must be an observable of {label!r}, got {check.shown(name)}{hint}")
         values[label] = [(run.observed[name], None) for run in runs]
     return _draw(groups, values, _title(name), common, ax, log)
 

@@ -22,6 +22,7 @@ from ._tables import LowRank, Table
 
 if TYPE_CHECKING:
     from ..model import Model
+    from ._inputs import Inputs
 
 __all__ = ["LowRank", "ReducedModel", "Table", "reduce"]
 
@@ -56,6 +57,8 @@ class ReducedModel:
         d: Dimension of the inputs, where it means something.
         node_error: Measured error of V from summing over nodes, and of U where more nodes show it, relative
             to the features; None if unknown.
+        inputs: How features depend on inputs, of a reduction that mfcore made: what `nodes` and `mf.predict`
+            need.
 
     Examples:
         One coordinate z and one node with target 1, Φ(z) = z²:
@@ -89,6 +92,7 @@ class ReducedModel:
     initial: Any = None
     d: float | None = None
     node_error: float | None = None
+    inputs: Inputs | None = None
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
@@ -128,6 +132,24 @@ class ReducedModel:
             )
         if hasattr(self.initial, "support") and (found := len(self.initial.support())) != k:
             raise ValueError(f"initial must be a law of {k} coordinates, as there are, got one of {found}")
+
+    @property
+    def nodes(self) -> FloatArray:
+        """Where the nodes are, shape (Q, m): in which coordinates of the input x, says the data law.
+
+        Πx along the directions of the law (`MultiIndex`, `Staircase`, `Linear`), then |x| of what is across;
+        |x| alone (`IsotropicGaussians`), or inside and outside the subspace (`AnisotropicGaussians`); x
+        itself where the coordinates are those of θ. At d = ∞ norms are divided by √d.
+
+        Examples:
+            >>> import math, mfcore as mf
+            >>> law = mf.data.Staircase(math.inf, [(0,), (0, 1)])
+            >>> mf.Model(law, mf.Network(mf.activations.tanh)).reduce().nodes.tolist()
+            [[-1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, 1.0]]
+        """
+        if self.inputs is None:
+            raise ValueError("nodes must be those of a reduction that mfcore made, got features by hand")
+        return self.inputs.nodes
 
     def V(self, theta: FloatArray) -> FloatArray:
         """V(z) = −Σ p_q y_q Φ_q(z) for every row, shape (n,)."""

@@ -16,6 +16,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ..activations import Activation
 from ._init import MOST_NODES, reduced_init
+from ._inputs import inputs_of
 from ._model import ReducedModel
 from ._nodes import Nodes, kinked, nodes_of
 
@@ -118,6 +119,7 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
         decays=tuple(block in moving for block in blocks),
         initial=reduced_init(model, directions, dims, found.shares),
         d=d,
+        inputs=inputs_of(model, found),
     )
 
 

@@ -84,6 +84,8 @@ def test_the_limits_rungs_move_as_with_the_activation_times_the_scale():
     for method in (mf.PDE(100), mf.Atoms(), mf.JKO(0.05)):
         runs = [mf.solve(model, method, horizon=0.2) for model in models]
         np.testing.assert_allclose(runs[0].risk, runs[1].risk, rtol=1e-9)
+    X = np.random.default_rng(0).normal(size=(5, 40))
+    np.testing.assert_allclose(*(mf.predict(run, X) for run in runs), rtol=1e-9)
     optima = [mf.optimum(model) for model in models]
     assert abs(optima[0].risk - optima[1].risk) < 1e-8  # both certified to 1e-8 or better
 
@@ -186,3 +188,12 @@ def test_misuse_of_pairs_is_refused_with_words():
         mf.Model(LAWS["isotropic"], mf.Network(mf.activations.relu), mf.init.Paired(mf.init.Gaussian(1.0)))
     with pytest.raises(TypeError, match="law must be"):
         mf.init.Paired(mf.init.Points([[1.0, 2.0]]))
+
+
+def test_signs_of_a_symmetric_law_are_drawn_one_by_one():
+    law = mf.init.Product(a=mf.init.Symmetric(mf.init.Constant(2.0)), w=mf.init.Radial(1.0))
+    a = law.sample(mf.Network(mf.activations.relu, output="trained"), 2, 4000, 0)[:, 0]
+    assert set(a) == {-2.0, 2.0}
+    # means of 4000 and of 3999 products of independent signs: off by 4.4 / sqrt(4000) with odds 1e-5
+    assert abs(a.mean() / 2) < 4.4 / math.sqrt(4000)
+    assert abs((a[1:] * a[:-1]).mean() / 4) < 4.4 / math.sqrt(3999)

@@ -337,6 +337,12 @@ def test_mistakes_say_what_is_there():
         (lambda: plots.risk(3), TypeError, "trajectories must be what mf.solve returns"),
         (lambda: plots.risk(bare), ValueError, "'SGD, N = 40' that ran with risk=False"),
         (lambda: plots.observable(run, "norm_maen"), ValueError, "did you mean 'norm_mean'?"),
+        (
+            lambda: plots.observable(run, np.ones(2)),
+            ValueError,
+            "^name must be an observable of .* array of shape",
+        ),
+        (lambda: plots.density(LIMIT, coordinate=[1]), ValueError, "^coordinate must be .*, got "),
         (lambda: plots.observable(vector, "x"), ValueError, r"one number per save point .*\(5, 2\)"),
         (lambda: plots.density(run, times=0.3), ValueError, "got 0.3; 'SGD, N = 40' has 0, 0.25, 0.5"),
         (lambda: plots.density(stored), ValueError, "trajectory must know its model"),
