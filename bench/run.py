@@ -18,7 +18,15 @@ from . import scaling as growth
 from .harness import Case, Row
 from .process import Address
 
-MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_fresh", "cases_flow", "cases_density")
+MODULES = (
+    "cases_core",
+    "cases_expectation",
+    "cases_sgd",
+    "cases_fresh",
+    "cases_flow",
+    "cases_density",
+    "cases_lazy",
+)
 LOADED = ("cases_load",)
 
 

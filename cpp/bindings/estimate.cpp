@@ -1,8 +1,10 @@
 // Python bindings of averages over samples: predictions, potentials and Monte-Carlo estimates.
+#include <array>
 #include <stdexcept>
 
 #include "arrays.hpp"
 #include "mfcore/features/features.hpp"
+#include "mfcore/features/tangent.hpp"
 
 namespace mfcore::bindings {
 namespace {
@@ -94,6 +96,23 @@ py::array_t<double> interaction_py(const Network& network, const In& theta, cons
     return u;
 }
 
+py::array_t<double> tangent_kernel_py(const Network& network, const In& points,
+                                      const std::optional<In>& weights, std::array<double, 3> rates,
+                                      const In& x, const std::optional<In>& other, int threads) {
+    const Measure rho = measure(points, weights);
+    const ConstMat inputs = matrix(x, "X");
+    std::optional<ConstMat> others;
+    if (other) others = matrix(*other, "other", inputs.cols);
+    auto kernel = make({inputs.rows, others ? others->rows : inputs.rows});
+    const Mat out = writable(kernel);
+    {
+        Released nogil;
+        tangent_kernel(network, rho, {rates[0], rates[1], rates[2]}, inputs, others ? &*others : nullptr, out,
+                       threads);
+    }
+    return kernel;
+}
+
 }  // namespace
 
 void bind_estimate(py::module_& m) {
@@ -107,6 +126,8 @@ void bind_estimate(py::module_& m) {
           py::arg("gradient") = false, py::arg("threads") = 0);
     m.def("interaction", &interaction_py, py::arg("network"), py::arg("theta"), py::arg("other"),
           py::arg("sampler"), py::arg("seed"), py::arg("samples"), py::kw_only(), py::arg("threads") = 0);
+    m.def("tangent_kernel", &tangent_kernel_py, py::arg("network"), py::arg("points"), py::arg("weights"),
+          py::arg("rates"), py::arg("X"), py::arg("other") = py::none(), py::arg("threads") = 0);
 }
 
 }  // namespace mfcore::bindings

@@ -69,6 +69,17 @@ py::array_t<double> pair_matrix_array(const Network& network, const In& theta, c
     return U;
 }
 
+py::array_t<double> pair_slopes_array(const Network& network, const In& theta, const In& other, int threads) {
+    const ConstMat rows = matrix(theta, "theta"), cols = matrix(other, "other");
+    auto P = make({rows.rows, cols.rows});
+    const Mat to = writable(P);
+    {
+        Released nogil;
+        pair_slopes(network, rows, cols, to, threads);
+    }
+    return P;
+}
+
 py::tuple pair_potential_arrays(const Network& network, const In& theta, const In& other, const In& weights,
                                 bool want_grad, int threads, const Network* other_network) {
     const ConstMat rows = matrix(theta, "theta"), cols = matrix(other, "other");
@@ -115,6 +126,8 @@ void bind_gaussian(py::module_& m) {
     m.def("pair_matrix", &pair_matrix_array, py::arg("network"), py::arg("theta"), py::arg("other"),
           py::arg("threads") = 0, py::kw_only(), py::arg("other_network") = nullptr,
           "U(theta_i, other_j) under x ~ N(0, I).");
+    m.def("pair_slopes", &pair_slopes_array, py::arg("network"), py::arg("theta"), py::arg("other"),
+          py::arg("threads") = 0, "E[sigma'(g_i) sigma'(g'_j)] of pre-activations under x ~ N(0, I).");
     m.def("pair_potential", &pair_potential_arrays, py::arg("network"), py::arg("theta"), py::arg("other"),
           py::arg("weights"), py::arg("want_grad") = false, py::arg("threads") = 0, py::kw_only(),
           py::arg("other_network") = nullptr,

@@ -27,11 +27,13 @@ from .atoms._atoms import Atoms
 from .config import load_config, save_config
 from .density._pde import PDE
 from .expectations._rules import Exact, MonteCarlo
+from .lazy._linearized import Linearized
 from .measures._distance import distance, kl
 from .measures._energy import dissipation, free_energy
 from .measures._estimate import Estimate, estimate
 from .measures._functions import U, V, grad_psi, predict, psi, risk
 from .measures._measure import Cloud, Density
+from .measures._tangent import Tangent, TangentLimit
 from .model import Model
 from .movements._jko import JKO
 from .network import Network
@@ -59,6 +61,7 @@ __all__ = [
     "Density",
     "Estimate",
     "Exact",
+    "Linearized",
     "Model",
     "MonteCarlo",
     "Network",
@@ -68,6 +71,8 @@ __all__ = [
     "ReducedInit",
     "ReducedModel",
     "Stationary",
+    "Tangent",
+    "TangentLimit",
     "Trajectory",
     "U",
     "V",

@@ -31,7 +31,7 @@ PYTHON = [
     "runs",
     "atoms",
     "neurons density movements",
-    "stationary",
+    "lazy stationary",
     "theory",
     "plots",
     "experiments",

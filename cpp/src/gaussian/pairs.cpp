@@ -34,6 +34,30 @@ void check(const Side& first, const Side& second) {
     require(first.d == second.d, "other", "must have as many inputs as theta", second.d);
 }
 
+/// K11 of homogeneous neurons in place of their inner products: the angle itself, which q alone does not give
+/// where two neurons are nearly parallel.
+void slopes_of_angles(const Side& first, const Side& second, Index i, Index end, Index j, Index cols,
+                      double* q) {
+    const AngleForm form(*first.sigma, *second.sigma);
+    const double pi = std::acos(-1.0);
+    for (Index r = i; r < end; ++r) {
+        double* const row = q + (r - i) * kTileCols;
+        for (Index c = 0; c < cols; c += kPack) {
+            Index one[kPack], two[kPack];
+            Pack inner{};
+            for (Index l = 0; l < kPack; ++l) {
+                const Index at = std::min(c + l, cols - 1);
+                one[l] = r;
+                two[l] = j + at;
+                inner[l] = row[at];
+            }
+            const Correlation at(first, second, Chosen{one}, Chosen{two}, inner);
+            for (Index l = 0; l < std::min<Index>(kPack, cols - c); ++l)
+                row[c + l] = form.linear + form.kinked * (pi - std::atan2(at.s[l], at.rho[l]));
+        }
+    }
+}
+
 }  // namespace
 
 Side::Side(const Network& network, ConstMat theta, const char* name)
@@ -115,6 +139,33 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
                 double* row = U.row(i + r) + j;
                 for (Index c = 0; c < cols; ++c) row[c] = a * second.a[to_size(j + c)] * k00[c];
             }
+        }
+    };
+    for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {
+        pool.lend([&](PairTiles::Buffers& work) { block(i, end, work); });
+    });
+}
+
+void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, int threads) {
+    const Side first(network, theta, "theta"), second(network, other, "other");
+    check(first, second);
+    const PairTiles tiles(first, second, nullptr, PairTiles::Want::gradient, threads);
+    const Columns columns(second);
+    const int team = threads_for(nanoseconds(tiles, first, second), threads);
+    const bool angles = is_homogeneous(first);
+    PairSums sums(first.padded);  // which tiles of slopes come with
+    BufferPool pool(tiles, kTileRows, kTileCols, false);
+    const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
+        for (Index j = 0; j < second.n; j += kTileCols) {
+            check_stop();
+            const Index cols = std::min(kTileCols, second.n - j);
+            columns.gram(first, i, end - i, j, cols, work.q.data(), kTileCols);
+            if (angles)
+                slopes_of_angles(first, second, i, end, j, cols, work.q.data());
+            else
+                tiles.tile(i, end - i, j, cols, work, &sums, nullptr);
+            for (Index r = 0; r < end - i; ++r)
+                std::copy_n(work.q.data() + r * kTileCols, cols, P.row(i + r) + j);
         }
     };
     for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {

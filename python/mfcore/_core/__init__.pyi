@@ -156,6 +156,7 @@ def pair_matrix(
     *,
     other_network: Network | None = ...,
 ) -> _Array: ...
+def pair_slopes(network: Network, theta: _Array, other: _Array, threads: int = ...) -> _Array: ...
 def pair_potential(
     network: Network,
     theta: _Array,
@@ -290,6 +291,15 @@ def interaction(
     seed: int,
     samples: int,
     *,
+    threads: int = ...,
+) -> _Array: ...
+def tangent_kernel(
+    network: Network,
+    points: _Array,
+    weights: _Array | None,
+    rates: tuple[float, float, float],
+    X: _Array,
+    other: _Array | None = ...,
     threads: int = ...,
 ) -> _Array: ...
 

@@ -15,6 +15,7 @@ from .._base.archive import write_archive
 from .._base.build import build_info
 from .._base.check import FloatArray
 from ..measures._measure import Cloud, Density
+from ..measures._tangent import LinearMeasure, Tangent
 from ..model import Model
 from ..plots._coordinates import columns
 from ..runs._trajectory import Measure, Trajectory
@@ -150,6 +151,10 @@ def _numbers(name: str, measure: Measure, run: Trajectory) -> dict[str, FloatArr
         return {f"{name}/mass": measure.mass, **edges}
     if isinstance(measure, Cloud):
         return {f"{name}/points": measure.points, f"{name}/weights": measure.weights}
+    if isinstance(measure, Tangent):
+        measure = measure.theta
+    if isinstance(measure, LinearMeasure):
+        return {}
     model = run.meta["model"]
     if measure.size <= _SMALL or not isinstance(model, Model):
         return {f"{name}/neurons": measure}

@@ -18,6 +18,7 @@ from ..reductions._model import ReducedModel
 from ._measure import as_measure, as_points
 from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of
 from ._replicas import Run, per_replica
+from ._tangent import LinearMeasure, linear_risk
 
 # numbers that are not finite are refused with a message instead of a warning
 _quiet = np.errstate(all="ignore")
@@ -185,7 +186,7 @@ def grad_psi(
 @per_replica
 def risk(
     model: AnyModel,
-    measure: MeasureLike,
+    measure: MeasureLike | LinearMeasure,
     *,
     expectation: Expectation | None = None,
     threads: int | None = None,
@@ -206,6 +207,8 @@ def risk(
         >>> mf.risk(model, [[0.0, 0.0]])
         1.0
     """
+    if isinstance(measure, LinearMeasure):
+        return linear_risk(_with_inputs(model), measure, expectation, check.threads(threads))[0]
     target = target_of(model, measure)
     points, weights = as_measure(measure, "measure", row_of(target))
     value = float(_evaluator(target, expectation, threads).risk(points, weights))
@@ -218,7 +221,7 @@ def risk(
 @per_replica
 def predict(
     model: AnyModel | Run,
-    measure: MeasureLike,
+    measure: MeasureLike | LinearMeasure,
     X: npt.ArrayLike | None = None,
     *,
     threads: int | None = None,
@@ -236,6 +239,8 @@ def predict(
         threads: As in `V`.
         out: Array of shape (n,) to put the result in.
 
+    An `mf.Tangent` or `mf.TangentLimit` stands for a linearised network.
+
     Examples:
         >>> import math, mfcore as mf
         >>> model = mf.Model(
@@ -252,6 +257,11 @@ def predict(
     """
     if X is None:
         raise TypeError("X must be inputs, as in predict(model, measure, X) or predict(run, X), got None")
+    if isinstance(measure, LinearMeasure):
+        whole = _with_inputs(cast(AnyModel, model))
+        inputs = as_points(X, "X", row_of(whole) - whole.network.row(0))
+        _check_out(out, len(inputs))
+        return _give(measure._predict(whole, inputs, check.threads(threads)), out, "f", X=inputs)
     target = target_of(cast(AnyModel, model), measure)  # a run has been taken apart
     points, weights = as_measure(measure, "measure", row_of(target))
     if isinstance(target, ReducedModel):
@@ -273,6 +283,14 @@ def predict(
     if target.network.scale != 1:
         value *= target.network.scale
     return _give(value, out, "f", measure=points, X=inputs)
+
+
+def _with_inputs(model: AnyModel) -> Model:
+    """The model, if it has inputs x and finitely many of their coordinates."""
+    if not isinstance(model, Model):
+        raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
+    row_of(model)
+    return model
 
 
 def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | None) -> Evaluator:

@@ -11,6 +11,7 @@ import numpy as np
 from .._base import check
 from .._base.check import FloatArray
 from ..measures._measure import Cloud, Density
+from ..measures._tangent import LinearMeasure, Tangent
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..reductions._project import projections
@@ -61,6 +62,10 @@ def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
 
 def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[FloatArray, FloatArray]:
     """Values and masses of one coordinate of all atoms, neurons (of all replicas) or cells."""
+    if isinstance(measure, Tangent):
+        measure = measure.theta
+    if isinstance(measure, LinearMeasure):
+        raise ValueError(f"measure must consist of neurons, atoms or cells, got {measure!r}")
     known = columns(model, measure)
     if not isinstance(name, str) or name not in known:
         hint = check.did_you_mean(name, known) or f"; it has {', '.join(known)}"

@@ -15,6 +15,7 @@ from .._base.check import FloatArray
 from .._base.rng import derive
 from ..expectations._rules import Exact, Expectation, MonteCarlo
 from ..measures._measure import Cloud, Density, as_measure
+from ..measures._tangent import LinearMeasure, Tangent, linear_risk
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..reductions._project import projections
@@ -45,9 +46,13 @@ class RiskMeter:
             return np.array([r for r, _ in pairs]), np.array([e for _, e in pairs])
         rule = self._rule
         if rule is True:
-            rule = self._rule = self._choose(len(measure))
+            linear = isinstance(measure, LinearMeasure)
+            rule = self._rule = self._choose_nodes() if linear else self._choose(len(measure))
         if isinstance(rule, MonteCarlo):
             return self._held_out(measure, rule)
+        if isinstance(measure, LinearMeasure):
+            self.description = "exact"
+            return linear_risk(self._model, measure, None, self._threads)
         self.description = "exact"
         # Not by `mf.risk`, which refuses what is not finite: a run that is about to diverge may be there.
         points, weights = as_measure(measure, "measure", self._model.row or 0)
@@ -70,8 +75,14 @@ class RiskMeter:
         # The same sample for every rung and every run, so that differences are those of the measures.
         return MonteCarlo(_HELD_OUT, seed=derive(0, _HELD_OUT))
 
+    def _choose_nodes(self) -> Expectation:
+        """Of linearised networks only sums over nodes are exact."""
+        return Exact() if self._model.data._nodes else MonteCarlo(_HELD_OUT, seed=derive(0, _HELD_OUT))
+
     def _held_out(self, measure: Any, rule: MonteCarlo) -> tuple[float, float]:
         self.description = f"{rule.samples} held-out samples"
+        if isinstance(measure, LinearMeasure):
+            return linear_risk(self._model, measure, rule, self._threads)
         points, weights = as_measure(measure, "measure", self._model.row or 0)
         count, mean, spread = 0, 0.0, 0.0
         for X, y in self._batches(rule):
@@ -190,5 +201,5 @@ def _moment(measure: Any, column: Column, which: int) -> Any:
         values = column(measure.points)
         mean = measure.weights @ values
         return mean if which == 0 else np.sqrt(measure.weights @ (values - mean) ** 2)
-    values = column(measure)
+    values = column(measure.theta if isinstance(measure, Tangent) else measure)
     return values.mean(axis=-1) if which == 0 else values.std(axis=-1)

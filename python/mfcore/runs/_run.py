@@ -17,6 +17,7 @@ from .._base.bar import Bar
 from .._base.build import build_info
 from .._base.check import FloatArray
 from .._base.limits import Limit
+from ..measures._tangent import TangentLimit
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._advice import advise_overfitting
@@ -66,7 +67,8 @@ class Run:
             standard |= {name: partial(of_rung, limit, name) for name in limit.observed()}
             self._meter: RiskMeter | OwnRisk = OwnRisk(limit, plan.risk)
         else:
-            standard = standard_observables(model)
+            nobody = isinstance(rung.measure(), TangentLimit)  # whose norms could be observed
+            standard = {} if nobody else standard_observables(model)
             self._meter = RiskMeter(model_of(model), plan.risk, threads)
         if plan.test is not None:
             standard["test_risk"] = partial(risk_on, model, plan.test)

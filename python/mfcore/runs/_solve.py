@@ -61,9 +61,9 @@ def solve(
             their own nodes.
         observe: Name to function of the measure (an (N, D) array for networks, of replicas one after the
             other, unless `all_replicas` marks the function; a `Cloud` or `Density` for the rungs of the
-            limit), recorded at save points beside the standard ones: mean and standard deviation
-            of |w|, a, b and of the coordinates of the law's symmetry (r1, r2; s1, …, r), such as
-            ``"norm_mean"``.
+            limit; a `Tangent` or `TangentLimit` for `mf.Linearized`), recorded at save points beside the
+            standard ones: mean and standard deviation of |w|, a, b and of the coordinates of the law's
+            symmetry (r1, r2; s1, …, r), such as ``"norm_mean"``.
         keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points, by which
             they are found in `Trajectory.kept`.
         test: A held-out set (X, y): its mean of (y − f(x))² is recorded as ``observed["test_risk"]``, for
@@ -224,7 +224,7 @@ def _bytes_of(measure: Measure) -> int:
     """What a measure that is kept takes."""
     if isinstance(measure, Cloud):
         return measure.points.nbytes + measure.weights.nbytes
-    return measure.mass.nbytes if isinstance(measure, Density) else measure.nbytes
+    return measure.mass.nbytes if isinstance(measure, Density) else int(measure.nbytes)
 
 
 def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:

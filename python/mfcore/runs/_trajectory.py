@@ -14,11 +14,12 @@ from .._base.archive import read_archive, reading, write_archive
 from .._base.check import FloatArray
 from .._base.registry import from_config, to_config
 from ..measures._measure import Cloud, Density
+from ..measures._tangent import LinearMeasure, Tangent, TangentLimit
 
 if TYPE_CHECKING:
     import xarray
 
-Measure = FloatArray | Cloud | Density
+Measure = FloatArray | Cloud | Density | LinearMeasure
 
 _ARRAY = "array of this file"  # marks where an array belongs in what is stored as JSON
 
@@ -34,7 +35,7 @@ class Trajectory:
             exact; for the rungs of the limit the error of their discretisation.
         observed: Name to values, one row per save point.
         final: The measure at the end of the run: an (N, D) array of neurons, or (replicas, N, D), a `Cloud`
-            of atoms or a `Density`.
+            of atoms or a `Density`; of `mf.Linearized` a `Tangent` or `TangentLimit`.
         kept: Save point, as it was asked for, to measure.
         status: ``"completed"``, ``"stationary"``, ``"diverged"``, ``"interrupted"`` or ``"out of time"``.
         message: One sentence on how the run ended.
@@ -210,7 +211,11 @@ def _pack_measure(arrays: dict[str, np.ndarray], name: str, measure: Measure) ->
     elif isinstance(measure, Density):
         arrays |= {f"{name}/edges/{k}": e for k, e in enumerate(measure.edges)}
         arrays[f"{name}/mass"] = measure.mass
-    else:
+    elif isinstance(measure, Tangent):
+        arrays |= {f"{name}/start": measure.start, f"{name}/theta": measure.theta}
+    elif isinstance(measure, TangentLimit):
+        arrays |= {f"{name}/inputs": measure.inputs, f"{name}/coefficients": measure.coefficients}
+    elif isinstance(measure, np.ndarray):
         arrays[f"{name}/neurons"] = measure
 
 
@@ -219,6 +224,10 @@ def _unpack_measure(arrays: Mapping[str, np.ndarray], name: str) -> Measure:
         return arrays[f"{name}/neurons"]
     if f"{name}/points" in arrays:
         return Cloud(arrays[f"{name}/points"], arrays[f"{name}/weights"])
+    if f"{name}/theta" in arrays:
+        return Tangent(arrays[f"{name}/start"], arrays[f"{name}/theta"])
+    if f"{name}/inputs" in arrays:
+        return TangentLimit(arrays[f"{name}/inputs"], arrays[f"{name}/coefficients"])
     edges: list[np.ndarray] = []
     while f"{name}/edges/{len(edges)}" in arrays:
         edges.append(arrays[f"{name}/edges/{len(edges)}"])

@@ -13,6 +13,8 @@ Examples:
     (2, 1, 2, 21)
 """
 
+from ..lazy._kernel import tangent_kernel
+from ..lazy._laziness import Laziness, laziness
 from ._budget import GAPS, RUNGS, Bound, Ladder
 from ._ladder import ladder
 from ._leap import information_exponent, isoleap, leap
@@ -25,6 +27,7 @@ __all__ = [
     "RUNGS",
     "Bound",
     "Ladder",
+    "Laziness",
     "Rate",
     "Rates",
     "RegressionRisk",
@@ -33,10 +36,12 @@ __all__ = [
     "information_exponent",
     "isoleap",
     "ladder",
+    "laziness",
     "leap",
     "modified_flow",
     "propose_step",
     "rates_in_dimension",
     "regression_risk",
+    "tangent_kernel",
     "zonal_spectrum",
 ]

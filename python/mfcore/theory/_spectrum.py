@@ -16,6 +16,8 @@ import scipy
 
 from .._base import check
 from .._base.check import FloatArray
+from ..lazy._kernel import tangent_kernel
+from ..model import Model
 
 _PANELS = 256  # of the angle; the densities are smooth there
 _REACH = 14.0  # standard deviations of the cosine, beyond which nothing is left
@@ -74,7 +76,7 @@ class RegressionRisk:
 
 
 def zonal_spectrum(
-    kernel: Callable[[FloatArray], npt.ArrayLike], d: int, *, degree: int, inputs: str = "sphere"
+    kernel: Callable[[FloatArray], npt.ArrayLike] | Model, d: int, *, degree: int, inputs: str = "sphere"
 ) -> Spectrum:
     """Eigenvalues of k(x, x') = h(⟨x, x'⟩/d) on the sphere of radius √d or on the hypercube.
 
@@ -82,7 +84,8 @@ def zonal_spectrum(
     (Legendre's in dimension d, or Krawtchouk's) with P_k(1) = 1; and h(1) = Σ_k λ_k m_k.
 
     Args:
-        kernel: h, a vectorised function of the cosine in [−1, 1].
+        kernel: h, a vectorised function of the cosine in [−1, 1]; of an `mf.Model` the tangent kernel of
+            infinitely many neurons.
         d: Dimension; at least 2.
         degree: The largest degree K wanted; on the hypercube at most d.
         inputs: ``"sphere"`` or ``"hypercube"``.
@@ -101,6 +104,8 @@ def zonal_spectrum(
     d = check.integer(d, "d", at_least=2)
     inputs = check.choice(inputs, "inputs", ("sphere", "hypercube"))
     degree = check.integer(degree, "degree", at_least=0, at_most=None if inputs == "sphere" else d)
+    if isinstance(kernel, Model):
+        kernel = _of_model(kernel, d)
     u, p = _sphere_rule(d) if inputs == "sphere" else _cube_rule(d)
     values, at_one = np.split(_checked(kernel, np.append(u, 1.0)), [len(u)])
     weighted = p * values
@@ -195,9 +200,23 @@ def _risk(
     return total - noise, train, kappa
 
 
+def _of_model(model: Model, d: int) -> Callable[[FloatArray], FloatArray]:
+    """The tangent kernel of infinitely many neurons as a function of the cosine of inputs of norm √d."""
+    if model.d != d:
+        raise ValueError(f"d must be {model.d:g}, that of the model, got {d}")
+
+    def of_cosine(u: FloatArray) -> FloatArray:
+        first, others = np.zeros((1, d)), np.zeros((len(u), d))
+        first[0, 0] = 1.0
+        others[:, 0], others[:, 1] = u, np.sqrt((1 - u) * (1 + u))
+        return np.asarray(tangent_kernel(model, math.sqrt(d) * first, math.sqrt(d) * others)[0])
+
+    return of_cosine
+
+
 def _checked(kernel: Callable[[FloatArray], npt.ArrayLike], u: FloatArray) -> FloatArray:
     if not callable(kernel):
-        raise TypeError(f"kernel must be a function of the cosine, got {check.shown(kernel)}")
+        raise TypeError(f"kernel must be a function of the cosine or an mf.Model, got {check.shown(kernel)}")
     values = np.asarray(kernel(u.copy()), dtype=np.float64)
     if values.shape != u.shape:
         raise ValueError(f"kernel must map shape {u.shape} to {u.shape}, got {values.shape}")

@@ -39,6 +39,10 @@ bool has_exact_pairs(const Activation& first, const Activation& second);
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
                  int threads = 0);
 
+/// P(i, j) = E[sigma'(b_i + <w_i, x>) sigma'(b'_j + <w'_j, x>)], without output weights, as accurate as
+/// pair_matrix(), also of parallel neurons.
+void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, int threads = 0);
+
 /// value[i] = sum_j weights[j] U(theta_i, theta'_j) and its gradient with respect to every entry of theta_i;
 /// null outputs are skipped. Memory O((n + m)(d + 400)); the same bits for any number of threads. At w = 0
 /// the gradient is the mean over directions (for kinks at b; elsewhere it is the derivative).

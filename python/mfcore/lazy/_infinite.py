@@ -1,0 +1,181 @@
+"""Infinitely many neurons of an initial law: their kernel and what they predict at t = 0 (eq. (11.3)).
+
+As w is Gaussian and x given, pre-activations are pairs of correlated Gaussians: the exact means over pairs of
+neurons with the parts of inputs and weights exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _core
+from .._base.check import FloatArray
+from ..init import Constant, Normal, Product, Radial, ScalarLaw, Sphere, Symmetric
+from ..model import Model
+from ..neurons._flow import rates_of
+from ._slopes import pair_slopes
+from ._sphere import SphereMeans
+
+_TOLERANCE = 1e-10  # relative error of quadrature over b
+_ROUNDING = 1e-14  # of means that are 0 by symmetry
+_BIASES = (12, 24, 48, 96, 192)  # Gauss nodes of b, tried one after the other
+_INSTEAD = "give measure= instead, such as many neurons of the law: mf.init.….sample(network, d, count)"
+
+
+@dataclass(frozen=True)
+class _Bias:
+    """b ~ N(mean, std²) with this share of the law."""
+
+    share: float
+    mean: float
+    std: float
+
+
+class InfiniteWidth:
+    """Means over the initial law of a model, a and b independent of w.
+
+    Raises:
+        ValueError: The law is not one of those whose means are known.
+    """
+
+    def __init__(self, model: Model, threads: int) -> None:
+        network = model.network
+        if model.init is None:
+            raise ValueError("init must be an initial law at infinite width, got None")
+        law = model.init.parts(network)
+        self._model, self._law, self._threads = model, law, threads
+        self._square = 1.0 if law.a is None else law.a.second_moment
+        self.mean_a = 1.0 if law.a is None else law.a.mean
+        self._std, self._sphere = _law_of_w(model, law)
+        sigma = network.activation._core
+        if self._sphere is None and not _core.has_exact_pairs(sigma, sigma):
+            raise ValueError(
+                f"network must have an activation with exact pairs at infinite width, got "
+                f"{network.activation!r}; {_INSTEAD}"
+            )
+
+    def kernel(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """K(x, y) for all pairs, eq. (11.3)."""
+        network, (rate_a, rate_b, rate_w) = self._model.network, rates_of(self._model.rates)
+
+        def means(biases: list[_Bias]) -> FloatArray:
+            values, slopes, normal = self._moments(X, Y, biases)
+            inner = rate_w * (X @ Y.T) + (rate_b if network.has_b else 0.0)
+            out = self._square * (inner * slopes - (rate_w * normal if network.sphere else 0.0))
+            return np.asarray(out + rate_a * values) if network.output == "trained" else np.asarray(out)
+
+        return np.asarray(network.scale**2 * _converged(self._law.b, means, self._sphere is not None))
+
+    def start(self, X: FloatArray) -> FloatArray:
+        """f(x) at t = 0: α·E a·E σ(⟨w, x⟩ + b)."""
+        if self.mean_a == 0:
+            return np.zeros(len(X))
+        network = self._model.network
+        norms = np.linalg.norm(X, axis=1)
+
+        def means(biases: list[_Bias]) -> FloatArray:
+            out = np.zeros(len(X))
+            for bias in biases:
+                if self._sphere is not None:
+                    out += bias.share * self._sphere.value(norms, bias.mean)
+                    continue
+                spread = np.sqrt((self._std * norms) ** 2 + bias.std**2)
+                shift = np.full(len(X), bias.mean)
+                out += bias.share * _core.smooth(network.activation._core, shift, spread)[0]
+            return out
+
+        split = self._sphere is not None
+        return np.asarray(network.scale * self.mean_a * _converged(self._law.b, means, split))
+
+    def _moments(
+        self, X: FloatArray, Y: FloatArray, biases: list[_Bias]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """E σσ', E σ'σ'' and, on the sphere, E of slopes times ⟨w, x⟩⟨w, y⟩/|w|²."""
+        network, sums = self._model.network, [np.zeros((len(X), len(Y))) for _ in range(3)]
+        for bias in biases:
+            if self._sphere is not None:
+                parts = self._sphere.pairs(X, Y, bias.mean)
+            else:
+                core = _core.Network(network.activation._core, output="one", bias=_stored(network.has_b))
+                rows, columns = (self._rows(Z, bias) for Z in (X, Y))
+                parts = (
+                    _core.pair_matrix(core, rows, columns, self._threads),
+                    pair_slopes(network.activation, network.has_b, rows, columns, self._threads),
+                    sums[2],
+                )
+            for total, part in zip(sums[: 3 if self._sphere is not None else 2], parts, strict=False):
+                total += bias.share * part
+        return sums[0], sums[1], sums[2]
+
+    def _rows(self, X: FloatArray, bias: _Bias) -> FloatArray:
+        """Inputs as neurons on (w/std, noise of b) ~ N(0, I): [mean of b, std·x, std of b]."""
+        blocks = [self._std * X]
+        if self._model.network.has_b:
+            blocks = [np.full((len(X), 1), bias.mean), *blocks, np.full((len(X), 1), bias.std)]
+        return np.ascontiguousarray(np.concatenate(blocks, axis=1))
+
+
+def _law_of_w(model: Model, law: Product) -> tuple[float, SphereMeans | None]:
+    """The standard deviation of the coordinates of a Gaussian w, or the means over a sphere."""
+    w, d, network = law.w, int(model.d), model.network
+    if isinstance(w, Sphere) or network.sphere:
+        centred = isinstance(w, Sphere | Radial) or (isinstance(w, Normal) and w.mean == 0)
+        if not centred:
+            raise ValueError(
+                f"init must have a w without preferred direction at infinite width, got {w!r}; {_INSTEAD}"
+            )
+        radius = w.radius if isinstance(w, Sphere) and not network.sphere else 1.0
+        return 0.0, SphereMeans(network.activation, d, radius, network.has_b)
+    if isinstance(w, Radial):
+        return w.norm / math.sqrt(d), None
+    if isinstance(w, Normal) and w.mean == 0:
+        return w.std, None
+    raise ValueError(
+        f"init must have a w that is mf.init.Radial(norm), Normal(0, std) or Sphere(radius) at infinite "
+        f"width, got {w!r}; {_INSTEAD}"
+    )
+
+
+def _stored(has_b: bool) -> str:
+    return "trained" if has_b else "none"
+
+
+def _biases(law: ScalarLaw | None, nodes: int, split: bool) -> Iterator[_Bias]:
+    """The law of b as Gaussians; with `split` as points."""
+    if law is None:
+        yield _Bias(1.0, 0.0, 0.0)
+    elif isinstance(law, Constant):
+        yield _Bias(1.0, law.mean, 0.0)
+    elif isinstance(law, Normal) and not split:
+        yield _Bias(1.0, law.mean, law.std)
+    elif isinstance(law, Symmetric):
+        for part in _biases(law.law, nodes, split):
+            yield _Bias(part.share / 2, part.mean, part.std)
+            yield _Bias(part.share / 2, -part.mean, part.std)
+    else:
+        for node, weight in zip(*law.quadrature(nodes), strict=True):
+            yield _Bias(float(weight), float(node), 0.0)
+
+
+def _converged(
+    law: ScalarLaw | None, means: Callable[[list[_Bias]], FloatArray], split: bool = False
+) -> FloatArray:
+    """Means over b: with more and more nodes until they change no more, where it has no closed form."""
+    before: FloatArray | None = None
+    parts: list[_Bias] = []
+    for nodes in _BIASES:
+        more = list(_biases(law, nodes, split))
+        if before is not None and len(more) == len(parts):
+            return before  # no quadrature
+        parts, now = more, means(more)
+        if before is not None and np.abs(now - before).max() <= _TOLERANCE * np.abs(now).max() + _ROUNDING:
+            return now
+        before = now
+    raise ValueError(
+        f"init must have a law of b over which means converge to {_TOLERANCE:g} within {_BIASES[-1]} nodes "
+        f"at infinite width, got {law!r}; mf.init.Normal or Constant need none, or {_INSTEAD}"
+    )
