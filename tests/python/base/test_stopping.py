@@ -64,6 +64,7 @@ def interrupted(setup, call, after=0.4):
         outcome = process.stdout.readline().strip()
         took = time.monotonic() - begun
         watchdog.cancel()
+        process.kill()  # a solver of SciPy's goes on until it is done
     print(f"{call}: {outcome} after {took:.2f} s (promised: {PROMISED})")
     return outcome, took
 
