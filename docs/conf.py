@@ -66,8 +66,9 @@ nitpick_ignore_regex = [
     ),
     (
         "py:.*",
-        r"(.*\.)?(AnyModel|ArrayFunction|Evaluator|Expectation|FloatArray|MeasureLike|Measure|Method|PlotAxes|Runs)",
+        r"(.*\.)?(AnyModel|ArrayFunction|Evaluator|Expectation|FloatArray|FuncAnimation|Inputs|LinearMeasure)",
     ),
+    ("py:.*", r"(.*\.)?(MeasureLike|Measure|Method|PlotAxes|Runs)"),
     ("py:.*", r"\w+_error"),
 ]
 

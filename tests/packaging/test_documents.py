@@ -29,7 +29,8 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
             doctest.DebugRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)
             names = example.globs
         else:
-            exec(compile("\n" * line + block[1], document, "exec"), names)
+            code = re.sub(r"^%", "# %", block[1], flags=re.MULTILINE)  # a notebook's command
+            exec(compile("\n" * line + code, document, "exec"), names)
 
 
 def test_pages_that_follow_from_the_code_are_up_to_date():
