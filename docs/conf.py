@@ -1,5 +1,6 @@
 """Sphinx configuration: `sphinx-build -W -n docs build/docs`, with mfcore and its extra `docs` installed."""
 
+import os
 import re
 import types
 
@@ -13,16 +14,29 @@ author = "The mfcore developers"
 copyright = "The mfcore developers"
 version = release = mfcore.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+extensions = [
+    "myst_nb",  # pages that are notebooks are run, and show their pictures
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+]
+myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_block"]
 myst_fence_as_directive = ["math"]  # as code hosts have it
 myst_heading_anchors = 3
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "myst-nb"}
 exclude_patterns = ["figures/*.md"]  # reports of experiments, beside their pictures
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_show_tb = True
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # of the notebooks
 default_role = "code"
 html_theme = "furo"
 html_title = "mfcore"
 html_show_sourcelink = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 
 # --- the reference, from docstrings -------------------------------------------------------------------------
 
@@ -50,7 +64,11 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|InitVar|Mapping|NDArray|Path|PathLike|RNG|Schedule|Sequence)",
     ),
-    ("py:.*", r"(.*\.)?(AnyModel|Evaluator|Expectation|FloatArray|MeasureLike|Measure|Method|PlotAxes|Runs)"),
+    (
+        "py:.*",
+        r"(.*\.)?(AnyModel|ArrayFunction|Evaluator|Expectation|FloatArray|FuncAnimation|Inputs|LinearMeasure)",
+    ),
+    ("py:.*", r"(.*\.)?(MeasureLike|Measure|Method|PlotAxes|Runs)"),
     ("py:.*", r"\w+_error"),
 ]
 
@@ -86,20 +104,9 @@ def resolved(app, env, node, content):
 
 
 def filled(app, name, source):
-    """Put in the reference of all submodules, the gallery, and targets for anchors."""
-    modules = [f"## mfcore.{m}\n\n```{{eval-rst}}\n.. automodule:: mfcore.{m}\n```\n" for m in MODULES]
-    source[0] = source[0].replace("{{ modules }}", "\n".join(modules))
-    source[0] = source[0].replace("{{ experiments }}", "\n".join(gallery()))
+    """Put in targets for anchors."""
     # Anchors of equations and sections: HTML serves code hosts, MyST's own targets serve links of the site.
     source[0] = re.sub(r'^<a id="((?:eq|section)-[\d-]+)"></a>$', r"(\1)=", source[0], flags=re.MULTILINE)
-
-
-def gallery():
-    """A section for each experiment: what it shows, its command, and its picture."""
-    for name in mfcore.experiments.NAMES:
-        yield f"## {name}\n\n{mfcore.experiments.summary(name)}\n"
-        yield f"```bash\nmfcore reproduce {name}\n```\n"
-        yield f"![{name}](figures/{name}.png)\n"
 
 
 def complete(app, env):

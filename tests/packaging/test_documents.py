@@ -3,11 +3,13 @@
 import ast
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+CODE = r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -18,14 +20,23 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     text = document.read_text("utf-8")
     names = {"__name__": "__main__"}
-    for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for block in re.finditer(
+        r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    ):
         line = text.count("\n", 0, block.start(1))
         if ">>>" in block[1]:
             example = doctest.DocTestParser().get_doctest(block[1], names, document.name, str(document), line)
             doctest.DebugRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)
             names = example.globs
         else:
-            exec(compile("\n" * line + block[1], document, "exec"), names)
+            code = re.sub(r"^%", "# %", block[1], flags=re.MULTILINE)  # a notebook's command
+            exec(compile("\n" * line + code, document, "exec"), names)
+
+
+def test_pages_that_follow_from_the_code_are_up_to_date():
+    names = runpy.run_path(str(ROOT / "docs" / "pages.py"))
+    for file, make in names["PAGES"].items():
+        assert file.read_text("utf-8") == make(), f"{file.name}: run `python docs/pages.py`"
 
 
 def test_every_file_of_code_begins_by_saying_what_it_is_about(source):

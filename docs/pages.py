@@ -1,0 +1,67 @@
+"""Write the pages that follow from the code: `python docs/pages.py`. A test fails if they are out of date.
+
+They are committed, so that they can be read where no site is built.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from pathlib import Path
+
+import mfcore
+
+DOCS = Path(__file__).resolve().parent
+
+
+def gallery() -> str:
+    """A section for each experiment: its command, picture, caption, table and inferred settings."""
+    parts = [
+        "# Gallery",
+        "Published figures, each by one command that writes a PNG, an SVG, the numbers as `.npz` and a page "
+        "in Markdown with a table of ours beside published numbers. `--quick` takes less than a minute on "
+        "two cores; without it the published size is run. `mfcore reproduce all` makes them all.",
+    ]
+    for name in mfcore.experiments.NAMES:
+        parts += [f"## {name}", mfcore.experiments.summary(name), f"```bash\nmfcore reproduce {name}\n```"]
+        parts.append(f"![{mfcore.experiments.summary(name)}](figures/{name}.png)")
+        page = DOCS / "figures" / f"{name}.md"
+        if page.exists():  # without its title and picture
+            parts.append(page.read_text("utf-8").split("\n\n", 2)[2].strip())
+        elif settings := mfcore.experiments.inferred(name):
+            lines = "\n".join(f"- {line}" for line in settings)
+            parts.append(f"Settings that are inferred, as no publication states them:\n\n{lines}")
+    parts += [
+        "## potential",
+        "An example without an experiment: the force on a neuron, from the limit, from 800 neurons and by "
+        "Monte Carlo; the risk of a single radius.",
+        "```bash\npython examples/potential.py\n```",
+        "![The force on a neuron: limit, 800 neurons and Monte Carlo; the risk of a single radius]"
+        "(figures/potential.png)",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def modules() -> str:
+    """A section for each public module with its first sentence and, on the site, its reference."""
+    parts = [
+        "# Submodules",
+        "Modules of `mfcore` and what they are for; the site lists their functions below.",
+    ]
+    for name in sorted(mfcore.__all__):
+        module = getattr(mfcore, name)
+        if isinstance(module, types.ModuleType):
+            first = re.split(r"(?<=[.:])\s+(?=[A-Z])", str(module.__doc__).strip(), maxsplit=1)[0].rstrip(
+                ":."
+            )
+            parts += [f"## mfcore.{name}", f"{first}."]
+            parts.append(f"```{{eval-rst}}\n.. automodule:: mfcore.{name}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+PAGES = {DOCS / "gallery.md": gallery, DOCS / "api" / "modules.md": modules}
+
+if __name__ == "__main__":
+    for file, make in PAGES.items():
+        file.write_text(make(), "utf-8")
+        print(file)
