@@ -10,7 +10,7 @@ import numpy as np
 from mfcore import _core
 
 from .harness import Case
-from .sgd_contenders import Run, contenders, numpy_run
+from .sgd_contenders import Run, batch_contenders, contenders, numpy_batches, numpy_run
 
 H, DELTA = 1e-5, 0.5
 NETWORK = mf.Network(mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5]))
@@ -108,6 +108,44 @@ def small_sgd(quick: bool) -> Iterator[Case]:
         )
 
 
+def mini_batches(quick: bool) -> Iterator[Case]:
+    """Steps of a batch of samples, two matrix products each."""
+    n, d, batch = (20, 10, 15) if quick else (100, 100, 150)
+    steps = 10 if quick else 200
+    law = mf.data.IsotropicGaussians(d, DELTA)
+    X, y = law._sampler.draw(0, 0, 20 * batch)
+    X, y = X.reshape(20, batch, d), y.reshape(20, batch)
+    expected = numpy_batches(_start(NETWORK, n, d), X, y, H)
+    ours = _core.Sgd(NETWORK._core, [_start(NETWORK, n, d)], [law._sampler], [0], H, batch=batch, threads=2)
+    ours.advance(20)
+    runs = batch_contenders()
+    results = {name: run(_start(NETWORK, n, d), X, y, H) for name, run in runs.items()}
+    generator = np.random.default_rng(0)
+
+    def theirs(run: Run) -> Callable[[], Any]:
+        def call() -> Any:
+            y = generator.choice([-1.0, 1.0], size=(steps, batch))
+            X = generator.standard_normal((steps, batch, d)) * (1 + DELTA * y)[:, :, None]
+            return run(_start(NETWORK, n, d), X, y, H)
+
+        return call
+
+    yield Case(
+        f"SGD N={n}, d={d}, batches of {batch}",
+        {
+            "mfcore": _ours(NETWORK, n, d, steps, 2, batch=batch),
+            **{name: theirs(run) for name, run in runs.items()},
+        },
+        flops=4.0 * n * d * batch,
+        tolerance=None,
+        agreement={
+            name: float(np.abs(np.asarray(r) - expected).max() / np.abs(expected).max())
+            for name, r in {**results, "mfcore": ours.theta()[0]}.items()
+        },
+        units=dict.fromkeys(("mfcore", *runs), steps),
+    )
+
+
 def sgd_options(quick: bool) -> Iterator[Case]:
     """Single precision, trained a and b, Langevin noise and replicas, against the plain run."""
     n, d = (60, 20) if quick else (800, 320)
@@ -184,4 +222,4 @@ def _wait(seconds: float) -> Callable[[], None]:
     return lambda: sleep(seconds)
 
 
-CASES = (sgd, small_sgd, sgd_options)
+CASES = (sgd, small_sgd, mini_batches, sgd_options)

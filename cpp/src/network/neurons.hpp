@@ -1,7 +1,10 @@
 #pragma once
 // Rows of parameters packed in tiles (see tiles.hpp), and one tile's activations on a chunk of samples.
-#include <vector>
+#include <algorithm>
+#include <atomic>
 
+#include "base/parallel.hpp"
+#include "base/scratch.hpp"
 #include "base/tiles.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/run.hpp"
@@ -16,21 +19,14 @@ public:
     static constexpr Index kWidth = R * simd::kLanes<T>,
                            kPacked = 1024;  // neurons between looks at the clock
 
-    NeuronTiles(const Network& network, ConstMat theta)
+    NeuronTiles(const Network& network, ConstMat theta, int threads = 1)
         : count_(theta.rows),
           d_(theta.cols - network.w_at()),
           tiles_((theta.rows + kWidth - 1) / kWidth),
           w_(tiles_ * kWidth * d_),
           a_(tiles_ * kWidth),
           b_(network.has_b() ? tiles_ * kWidth : 0) {
-        for (Index i = 0; i < count_; ++i) {
-            if (i % kPacked == 0) check_stop();
-            const double* row = theta.row(i);
-            a_[i] = network.has_a() ? row[0] : 1.0;
-            if (network.has_b()) b_[i] = row[network.b_at()];
-            T* column = w_.data() + (i / kWidth) * kWidth * d_ + i % kWidth;
-            for (Index j = 0; j < d_; ++j) column[j * kWidth] = row[network.w_at() + j];
-        }
+        for_packed(threads, [&](Index t) { pack(network, theta, t); });
     }
 
     Index count() const { return count_; }
@@ -46,24 +42,46 @@ public:
     T* b(Index t) { return b_.empty() ? nullptr : b_.data() + t * kWidth; }
 
     /// Copy the neurons of the tiles to rows in the network's layout.
-    void unpack(const Network& network, Mat theta) const {
-        for (Index i = 0; i < count_; ++i) {
-            double* row = theta.row(i);
-            if (network.has_a()) row[0] = a_[i];
-            if (network.has_b()) row[network.b_at()] = b_[i];
-            const T* column = w_.data() + (i / kWidth) * kWidth * d_ + i % kWidth;
-            for (Index j = 0; j < d_; ++j) row[network.w_at() + j] = column[j * kWidth];
-        }
+    void unpack(const Network& network, Mat theta, int threads = 1) const {
+        for_packed(threads, [&](Index t) {
+            for (Index i = t * kWidth; i < t * kWidth + filled(t); ++i) {
+                double* row = theta.row(i);
+                if (network.has_a()) row[0] = a_[i];
+                if (network.has_b()) row[network.b_at()] = b_[i];
+                const T* column = w(t) + i % kWidth;
+                for (Index j = 0; j < d_; ++j) row[network.w_at() + j] = column[j * kWidth];
+            }
+        });
     }
 
-    bool finite() const {
-        simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
-        for (const std::vector<T>* part : {&w_, &a_, &b_})
-            for (std::size_t i = 0; i < part->size(); i += simd::kLanes<T>)
-                sum += T(0) * simd::load(part->data() + i);
-        bool zero = true;
-        for (Index lane = 0; lane < simd::kLanes<T>; ++lane) zero = zero && sum[lane] == 0;
-        return zero;
+    /// Take over the neurons of tiles of the same shape.
+    void assign(const NeuronTiles& other, int threads) {
+        for_packed(threads, [&](Index t) {
+            std::copy_n(other.w(t), kWidth * d_, w(t));
+            std::copy_n(other.a(t), kWidth, a(t));
+            if (!b_.empty()) std::copy_n(other.b(t), kWidth, b(t));
+        });
+    }
+    NeuronTiles copy(int threads) const {
+        NeuronTiles made(*this, Unfilled{});
+        made.assign(*this, threads);
+        return made;
+    }
+
+    bool finite(int threads = 1) const {
+        std::atomic<bool> all{true};
+        for_packed(threads, [&](Index t) {
+            simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
+            const auto look = [&](const T* x, Index n) {
+                for (Index i = 0; i < n; i += simd::kLanes<T>) sum += T(0) * simd::load(x + i);
+            };
+            look(w(t), kWidth * d_);
+            look(a(t), kWidth);
+            if (!b_.empty()) look(b(t), kWidth);
+            for (Index lane = 0; lane < simd::kLanes<T>; ++lane)
+                if (sum[lane] != 0) all.store(false, std::memory_order_relaxed);
+        });
+        return all;
     }
 
     /// value[q * kWidth + i] = sigma(<w_i, x_q> + b_i), and likewise the slope unless it is null.
@@ -78,8 +96,38 @@ public:
     }
 
 private:
+    struct Unfilled {};
+    NeuronTiles(const NeuronTiles& shape, Unfilled)
+        : count_(shape.count_),
+          d_(shape.d_),
+          tiles_(shape.tiles_),
+          w_(shape.w_.size()),
+          a_(shape.a_.size()),
+          b_(shape.b_.size()) {}
+
+    /// Call body(tile) for every tile. Each is first touched by the thread that fills it.
+    template <class Body>
+    void for_packed(int threads, Body&& body) const {
+        const int team = threads == 1 ? 1 : threads_for(tiles_ * kWidth * (d_ + 2), threads);
+        for_blocks(tiles_, kPacked / kWidth, team, [&](Index, Index begin, Index end) {
+            for (Index t = begin; t < end; ++t) body(t);
+        });
+    }
+
+    void pack(const Network& network, ConstMat theta, Index t) {
+        if (filled(t) < kWidth) std::fill_n(w(t), kWidth * d_, T(0));
+        for (Index i = 0; i < kWidth; ++i) {
+            const double* const row = i < filled(t) ? theta.row(t * kWidth + i) : nullptr;
+            a(t)[i] = row ? static_cast<T>(network.has_a() ? row[0] : 1.0) : T(0);
+            if (network.has_b()) b(t)[i] = row ? static_cast<T>(row[network.b_at()]) : T(0);
+            T* const column = w(t) + i;
+            for (Index j = 0; row && j < d_; ++j)
+                column[j * kWidth] = static_cast<T>(row[network.w_at() + j]);
+        }
+    }
+
     Index count_, d_, tiles_;
-    std::vector<T> w_, a_, b_;
+    Scratch<T> w_, a_, b_;
 };
 
 /// Call body(std::integral_constant<int, R>) with the tile width, 1 to 3 vectors, that suits `neurons`
