@@ -1,5 +1,5 @@
 """Benchmarks of mfcore against numpy, numba, JAX and torch, as ratios in one run after the results agree."""
 
-from .harness import main
+from .run import main
 
 __all__ = ["main"]

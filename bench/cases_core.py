@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import mfcore as mf
 import numpy as np
 from mfcore import _core
 from scipy import special
 
-from .harness import Case
+from .harness import Case, Prepared
 
 
 def normals(quick: bool) -> Iterator[Case]:
@@ -92,10 +92,13 @@ def imports(quick: bool) -> Iterator[Case]:
         out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
         return float(out.stdout)
 
-    best = min(added() for _ in range(2 if quick else 7))
+    def shortest() -> Callable[[], None]:
+        best = min(added() for _ in range(2 if quick else 7))
+        return lambda: time.sleep(best)
+
     yield Case(
         "import mfcore, after numpy and scipy.special",
-        {"mfcore": lambda: time.sleep(best), "0.15 s": lambda: time.sleep(0.15)},
+        {"mfcore": Prepared(shortest), "0.15 s": lambda: time.sleep(0.15)},
         threads=1,
         tolerance=None,
         bars={"0.15 s": 1.0},

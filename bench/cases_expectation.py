@@ -8,7 +8,7 @@ from typing import Any
 import mfcore as mf
 import numpy as np
 
-from .harness import Case, installed
+from .harness import Case, Prepared, installed
 
 
 def tanh_problem(quick: bool, output: str) -> tuple[mf.Model, np.ndarray, np.ndarray, np.ndarray]:
@@ -77,7 +77,8 @@ def gradient_contenders(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> dict
     contenders: dict[str, Callable[[], Any]] = {
         "numpy": lambda: formula(np, theta, x, y, lambda a, w: np.column_stack([a, w]))
     }
-    if installed("jax"):
+
+    def jax() -> Callable[[], Any]:
         import jax
         import jax.numpy as jnp
 
@@ -88,15 +89,16 @@ def gradient_contenders(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> dict
         def compiled(t: Any, x: Any, y: Any) -> Any:
             return formula(jnp, t, x, y, lambda a, w: jnp.concatenate([a[:, None], w], axis=1))
 
-        contenders["jax"] = lambda: compiled(*arguments).block_until_ready()
-    if installed("torch"):
+        return lambda: compiled(*arguments).block_until_ready()
+
+    def torch() -> Callable[[], Any]:
         import torch
 
         t, tx, ty = (torch.from_numpy(np.array(v)) for v in (theta, x, y))
-        contenders["torch"] = lambda: formula(
-            torch, t, tx, ty, lambda a, w: torch.cat([a[:, None], w], dim=1)
-        )
-    return contenders
+        return lambda: formula(torch, t, tx, ty, lambda a, w: torch.cat([a[:, None], w], dim=1))
+
+    others = {"jax": Prepared(jax), "torch": Prepared(torch)}
+    return contenders | {name: others[name] for name in installed(*others)}
 
 
 CASES = (estimate, gradient)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import mfcore as mf
 import numpy as np
 from mfcore import _core
 
-from .harness import Case
-from .sgd_contenders import Run, batch_contenders, contenders, numpy_batches, numpy_run
+from .harness import Case, Prepared
+from .sgd_contenders import Run, batch_contenders, contenders
 
 H, DELTA = 1e-5, 0.5
 NETWORK = mf.Network(mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5]))
@@ -22,37 +23,44 @@ def _start(network: mf.Network, n: int, d: int) -> np.ndarray:
 
 def _ours(network: mf.Network, n: int, d: int, steps: int, threads: int, **options: Any) -> Callable[[], Any]:
     """A run that goes on from call to call: each call is `steps` more steps."""
-    sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
-    start = _start(network, n, d)
-    run = _core.Sgd(network._core, [start], [sampler], [0], H, threads=threads, **options)
-    return lambda: run.advance(run.steps[0] + steps)
+
+    def make() -> Callable[[], Any]:
+        sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
+        start = _start(network, n, d)
+        run = _core.Sgd(network._core, [start], [sampler], [0], H, threads=threads, **options)
+        return lambda: run.advance(run.steps[0] + steps)
+
+    return Prepared(make)
 
 
-def _theirs(run: Run, n: int, d: int, steps: int) -> Callable[[], Any]:
-    generator, start = np.random.default_rng(0), _start(NETWORK, n, d)
+def _theirs(make: Callable[[], Run], n: int, d: int, steps: int) -> Callable[[], Any]:
+    def prepared() -> Callable[[], Any]:
+        generator, start, run = np.random.default_rng(0), _start(NETWORK, n, d), make()
 
-    def call() -> Any:
-        y = generator.choice([-1.0, 1.0], size=steps)
-        X = generator.standard_normal((steps, d)) * (1 + DELTA * y)[:, None]
-        return run(start, X, y, H)
+        def call() -> Any:
+            y = generator.choice([-1.0, 1.0], size=steps)
+            X = generator.standard_normal((steps, d)) * (1 + DELTA * y)[:, None]
+            return run(start, X, y, H)
 
-    return call
+        return call
+
+    return Prepared(prepared)
 
 
-def _agreement(runs: dict[str, Run], n: int, d: int, threads: int) -> dict[str, float]:
-    """Largest difference of each after 100 steps on the same samples, from NumPy's result, relative."""
-    X, y = mf.data.IsotropicGaussians(d, DELTA)._sampler.draw(0, 0, 100)
-    start = _start(NETWORK, n, d)
-    expected = numpy_run(start, X, y, H)
-    sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
-    ours = _core.Sgd(NETWORK._core, [start], [sampler], [0], H, threads=threads)
-    ours.advance(100)
-    results = {name: np.asarray(run(start, X, y, H)) for name, run in runs.items()}
-    scale = np.abs(expected).max()
-    return {
-        name: float(np.abs(r - expected).max() / scale)
-        for name, r in {**results, "mfcore": ours.theta()[0]}.items()
-    }
+def _checks(runs: dict[str, Callable[[], Run]], n: int, d: int, threads: int) -> dict[str, Callable[[], Any]]:
+    """The neurons of each after 100 steps on the same samples."""
+    law = mf.data.IsotropicGaussians(d, DELTA)
+
+    def ours() -> np.ndarray:
+        start = _start(NETWORK, n, d)
+        run = _core.Sgd(NETWORK._core, [start], [law._sampler], [0], H, threads=threads)
+        run.advance(100)
+        return run.theta()[0]
+
+    def theirs(make: Callable[[], Run]) -> np.ndarray:
+        return np.asarray(make()(_start(NETWORK, n, d), *law._sampler.draw(0, 0, 100), H))
+
+    return {"mfcore": ours, **{name: lambda make=make: theirs(make) for name, make in runs.items()}}
 
 
 def _case(n: int, d: int, threads: int, quick: bool, **options: Any) -> Case:
@@ -64,12 +72,12 @@ def _case(n: int, d: int, threads: int, quick: bool, **options: Any) -> Case:
         f"SGD N={n}, d={d}, float64",
         {
             "mfcore": _ours(NETWORK, n, d, steps, threads),
-            **{name: _theirs(run, n, d, units[name]) for name, run in runs.items()},
+            **{name: _theirs(make, n, d, units[name]) for name, make in runs.items()},
         },
         threads=threads,
         flops=4.0 * n * d,
         tolerance=None,
-        agreement=_agreement(runs, n, d, threads),
+        checks=_checks(runs, n, d, threads),
         units={"mfcore": steps, **units},
     )
     for name, value in options.items():
@@ -113,16 +121,22 @@ def mini_batches(quick: bool) -> Iterator[Case]:
     n, d, batch = (20, 10, 15) if quick else (100, 100, 150)
     steps = 10 if quick else 200
     law = mf.data.IsotropicGaussians(d, DELTA)
-    X, y = law._sampler.draw(0, 0, 20 * batch)
-    X, y = X.reshape(20, batch, d), y.reshape(20, batch)
-    expected = numpy_batches(_start(NETWORK, n, d), X, y, H)
-    ours = _core.Sgd(NETWORK._core, [_start(NETWORK, n, d)], [law._sampler], [0], H, batch=batch, threads=2)
-    ours.advance(20)
     runs = batch_contenders()
-    results = {name: run(_start(NETWORK, n, d), X, y, H) for name, run in runs.items()}
-    generator = np.random.default_rng(0)
 
-    def theirs(run: Run) -> Callable[[], Any]:
+    def given(make: Callable[[], Run]) -> Any:
+        X, y = law._sampler.draw(0, 0, 20 * batch)
+        return np.asarray(make()(_start(NETWORK, n, d), X.reshape(20, batch, d), y.reshape(20, batch), H))
+
+    def ours() -> np.ndarray:
+        run = _core.Sgd(
+            NETWORK._core, [_start(NETWORK, n, d)], [law._sampler], [0], H, batch=batch, threads=2
+        )
+        run.advance(20)
+        return np.asarray(run.theta()[0])
+
+    def theirs(make: Callable[[], Run]) -> Callable[[], Any]:
+        run, generator = make(), np.random.default_rng(0)
+
         def call() -> Any:
             y = generator.choice([-1.0, 1.0], size=(steps, batch))
             X = generator.standard_normal((steps, batch, d)) * (1 + DELTA * y)[:, :, None]
@@ -134,14 +148,11 @@ def mini_batches(quick: bool) -> Iterator[Case]:
         f"SGD N={n}, d={d}, batches of {batch}",
         {
             "mfcore": _ours(NETWORK, n, d, steps, 2, batch=batch),
-            **{name: theirs(run) for name, run in runs.items()},
+            **{name: Prepared(partial(theirs, make)) for name, make in runs.items()},
         },
         flops=4.0 * n * d * batch,
         tolerance=None,
-        agreement={
-            name: float(np.abs(np.asarray(r) - expected).max() / np.abs(expected).max())
-            for name, r in {**results, "mfcore": ours.theta()[0]}.items()
-        },
+        checks={"mfcore": ours, **{name: partial(given, make) for name, make in runs.items()}},
         units=dict.fromkeys(("mfcore", *runs), steps),
     )
 
@@ -174,31 +185,22 @@ def sgd_options(quick: bool) -> Iterator[Case]:
         f"noisy SGD N={n}, d={d}, ridge and temperature",
         {
             "mfcore": _ours(NETWORK, n, d, steps, 2, ridge=0.1, temperature=1e-3),
-            "numpy": _theirs(_noisy_numpy, n, d, slow),
+            "numpy": _theirs(lambda: _noisy_numpy, n, d, slow),
         },
         tolerance=None,
         units={"mfcore": steps, "numpy": slow},
         bars={"numpy": 60.0},
     )
     n, d, steps = (20, 10, 200) if quick else (200, 100, 4000)
-    sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
-    one, two = (
-        _core.Sgd(
-            NETWORK._core,
-            [_start(NETWORK, n, d)] * 16,
-            [sampler] * 16,
-            list(range(16)),
-            H,
-            threads=threads,
-        )
-        for threads in (1, 2)
-    )
+
+    def replicas(threads: int) -> Callable[[], Any]:
+        sampler, start = mf.data.IsotropicGaussians(d, DELTA)._sampler, _start(NETWORK, n, d)
+        runs = _core.Sgd(NETWORK._core, [start] * 16, [sampler] * 16, list(range(16)), H, threads=threads)
+        return lambda: runs.advance(runs.steps[0] + steps)
+
     yield Case(
         f"16 replicas of N={n}, d={d}: two threads against one",
-        {
-            "mfcore": lambda: two.advance(two.steps[0] + steps),
-            "1 thread": lambda: one.advance(one.steps[0] + steps),
-        },
+        {"mfcore": Prepared(lambda: replicas(2)), "1 thread": Prepared(lambda: replicas(1))},
         tolerance=None,
         bars={"1 thread": 1.8},
     )

@@ -1,22 +1,37 @@
-"""Run the contenders of a case in turns, check that they agree, print ratios and fractions of peak."""
+"""Run the contenders of a case in turns, each in a process of its own; print ratios and fractions of peak.
+
+A process starts with the first call, which is shown as *cold*: what a user's first minute looks like. Then
+the results are compared, before they are timed again and again (*warm*).
+"""
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
+import tempfile
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
-from json import dumps
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 from mfcore import _core
-from mfcore._base import check, files
 
-MODULES = ("cases_core", "cases_expectation", "cases_sgd", "cases_flow", "cases_density")
+from .process import Process
+
 PAUSE = 0.05  # seconds in which the idle threads of the contender before stop spinning
-AGREEMENT = 1e-10  # what a case that measures agreement itself must reach
+AGREEMENT = 1e-10  # what results that are compared apart from the timing must reach
+CALLS = 3  # in a row, of which the shortest counts
+
+
+@dataclass
+class Prepared:
+    """A contender that has something to prepare, such as an import, which is no part of its times."""
+
+    make: Callable[[], Callable[[], Any]]
+
+    def __call__(self) -> Any:
+        return self.make()()
 
 
 @dataclass
@@ -24,35 +39,43 @@ class Case:
     """One computation done by several contenders.
 
     `contenders` maps a name to a function of no arguments that returns the result; "mfcore" is among them. A
-    tolerance of None means that results are random; then `agreement` maps names to differences the case has
-    measured itself. `units` are the steps a contender does per call, where they differ; times are per step.
-    `bars` maps a contender to the least ratio (its time over ours) that we hold ourselves to.
+    tolerance of None means that the results are random; then `checks` maps names to functions whose results
+    are compared instead, if any are. With `distance` each result is judged by itself, as by its distance from
+    an exact solution. `units` are the steps a contender does per call, where they differ; times are per step.
+    `flops` and `bytes` are those of a step. `bars` maps a contender to the least ratio (its time over ours)
+    that we hold ourselves to, `peak_bar` is the least fraction of the peak.
     """
 
     name: str
     contenders: dict[str, Callable[[], Any]]
     threads: int = 2
     flops: float | None = None
+    bytes: float | None = None
     single_precision: bool = False
     tolerance: float | None = 1e-10
-    agreement: dict[str, float] = field(default_factory=dict)
+    checks: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    distance: Callable[[Any], float] | None = None
     units: dict[str, int] = field(default_factory=dict)
     bars: dict[str, float] = field(default_factory=dict)
     peak_bar: float | None = None
+    long: bool = False  # a call takes seconds: it is made once a round, in two rounds
 
 
 @dataclass
 class Row:
-    """What was measured of one contender."""
+    """What was measured of one contender: seconds a step, warm and of the first call, page faults a step."""
 
     case: str
     contender: str
     threads: int
     seconds: float
+    cold: float
+    faults: float
     ratio: float
     bar: float | None
     agreement: float | None
     peak_fraction: float | None
+    bound: str
     ok: bool
 
 
@@ -61,54 +84,106 @@ def installed(*names: str) -> list[str]:
     return [name for name in names if importlib.util.find_spec(name) is not None]
 
 
-def measure(case: Case, repeats: int) -> list[Row]:
-    """Agreement first; then runs in turns, so that a busy moment hurts everybody; the shortest counts."""
-    results = {name: run() for name, run in case.contenders.items()}  # also warms up compilers and pools
-    ours = results["mfcore"]
-    agreement = case.agreement or {name: _difference(ours, r, case.tolerance) for name, r in results.items()}
-    best = dict.fromkeys(case.contenders, float("inf"))
-    for _ in range(repeats):
-        for name, run in case.contenders.items():
-            time.sleep(PAUSE)
-            for _ in range(3):
-                start = time.perf_counter()
-                run()
-                elapsed = time.perf_counter() - start
-                best[name] = min(best[name], elapsed / case.units.get(name, 1))
+def measure(case: Case, where: tuple[str, str, int, bool], repeats: int) -> list[Row]:
+    """Cold calls and agreement first; then runs in turns, so that a busy moment hurts everybody.
+
+    `where` is the address (module, group, number, quick) at which each process finds the case again.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        processes = {name: Process(where, name, folder) for name in case.contenders}
+        try:
+            for process in processes.values():
+                process.wait()
+            cold = {}
+            for name, process in processes.items():
+                time.sleep(PAUSE)
+                cold[name] = process.ask("first")["seconds"]
+            agreement = {name: process.ask("result")["distance"] for name, process in processes.items()}
+            if case.distance is None:
+                agreement = _agreement(case, folder)
+            best, faults = dict.fromkeys(processes, float("inf")), {}
+            for _ in range(min(repeats, 2) if case.long else repeats):
+                for name, process in processes.items():
+                    time.sleep(PAUSE)
+                    answer = process.ask(f"again {1 if case.long else CALLS}")
+                    best[name] = min(best[name], answer["seconds"])
+                    faults[name] = answer["faults"]  # of the last round: the steady state
+        finally:
+            for process in processes.values():
+                process.close()
+    unit = {name: case.units.get(name, 1) for name in processes}
+    ours = best["mfcore"] / unit["mfcore"]
     rows = []
-    for name, seconds in best.items():
-        ratio, bar = seconds / best["mfcore"], case.bars.get(name)
-        fraction = None
-        if case.flops and name == "mfcore":
-            peak = _core.fma_peak(case.threads, case.single_precision)
-            fraction = case.flops / seconds * 1e-9 / peak
+    for name in processes:
+        seconds, bar = best[name] / unit[name], case.bars.get(name)
+        ratio, fraction, bound = seconds / ours, None, ""
+        if name == "mfcore":
+            fraction, bound = _fraction(case, seconds)
             bar = case.peak_bar
-        agrees = (agreement.get(name) or 0.0) <= (case.tolerance or AGREEMENT)
-        held = bar is None or (fraction if name == "mfcore" else ratio) >= bar
         agreed = agreement.get(name)
-        row = (case.name, name, case.threads, seconds, ratio, bar, agreed, fraction, agrees and held)
-        rows.append(Row(*row))
+        agrees = (agreed or 0.0) <= (AGREEMENT if case.tolerance is None else case.tolerance)
+        reached = fraction if name == "mfcore" else ratio
+        held = bar is None or reached is None or reached >= bar
+        rows.append(
+            Row(
+                case=case.name,
+                contender=name,
+                threads=case.threads,
+                seconds=seconds,
+                cold=cold[name] / unit[name],
+                faults=faults.get(name, 0.0) / unit[name],
+                ratio=ratio,
+                bar=bar,
+                agreement=agreed,
+                peak_fraction=fraction,
+                bound=bound,
+                ok=agrees and held,
+            )
+        )
     return rows
 
 
-def _difference(ours: Any, theirs: Any, tolerance: float | None) -> float | None:
-    """Largest difference, relative to the largest entry, over the arrays of two results."""
-    if tolerance is None:
-        return None
-    pairs = zip(_arrays(ours), _arrays(theirs), strict=True)
-    return max(float(np.abs(a - b).max() / np.abs(a).max()) for a, b in pairs)
+def _fraction(case: Case, seconds: float) -> tuple[float | None, str]:
+    """The share of the machine's best that a step reaches, and of what: arithmetic or memory."""
+    if case.flops:
+        return case.flops / seconds * 1e-9 / _peak(case.threads, case.single_precision), "FMA"
+    if case.bytes:
+        return case.bytes / seconds * 1e-9 / _bandwidth(case.threads), "memory"
+    return None, ""
 
 
-def _arrays(result: Any) -> list[np.ndarray]:
-    parts = result if isinstance(result, tuple | list) else (result,)
-    return [np.asarray(p, dtype=np.float64) for p in parts]
+@cache
+def _peak(threads: int, single_precision: bool) -> float:
+    return _core.fma_peak(threads, single_precision)
+
+
+@cache
+def _bandwidth(threads: int) -> float:
+    return _core.memory_bandwidth(threads)
+
+
+def _agreement(case: Case, folder: str) -> dict[str, float | None]:
+    """Largest difference from our result, relative to its largest entry, over the arrays of two results."""
+    if case.tolerance is None and not case.checks:
+        return {}
+    results = {name: Process.result(folder, name) for name in case.checks or case.contenders}
+    ours = results["mfcore"]
+    return {
+        name: max(
+            float(np.abs(a - b).max() / (np.abs(a).max() or 1.0)) for a, b in zip(ours, theirs, strict=True)
+        )
+        for name, theirs in results.items()
+    }
 
 
 def table(rows: Iterable[Row]) -> str:
     """The rows as text; a failed line ends with the bar it missed."""
-    lines = [f"{'case':44} {'contender':10} {'thr':>3} {'time':>12} {'ratio':>7} {'peak':>6} {'agree':>8}"]
+    lines = [
+        f"{'case':44} {'contender':10} {'thr':>3} {'warm':>8} {'cold':>8} {'faults':>7} {'ratio':>7} "
+        f"{'peak':>12} {'agree':>6}"
+    ]
     for r in rows:
-        peak = "" if r.peak_fraction is None else f"{100 * r.peak_fraction:.0f} %"
+        peak = "" if r.peak_fraction is None else f"{100 * r.peak_fraction:.0f} % {r.bound}"
         agree = "" if r.agreement is None else f"{r.agreement:.0e}"
         reached = r.peak_fraction if r.contender == "mfcore" else r.ratio
         below = r.bar is not None and reached is not None and reached < r.bar
@@ -116,41 +191,15 @@ def table(rows: Iterable[Row]) -> str:
         if not r.ok and not below:
             note += "  DISAGREES"
         lines.append(
-            f"{r.case:44} {r.contender:10} {r.threads:3d} {_time(r.seconds):>12} {r.ratio:7.2f} {peak:>6} "
-            f"{agree:>8}{note}"
+            f"{r.case:44} {r.contender:10} {r.threads:3d} {shown(r.seconds):>8} {shown(r.cold):>8} "
+            f"{r.faults:7.2g} {r.ratio:7.2f} {peak:>12} {agree:>6}{note}"
         )
     return "\n".join(lines)
 
 
-def _time(seconds: float) -> str:
+def shown(seconds: float) -> str:
+    """A time in words, three digits."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
-
-
-def main(*, quick: bool = False, json: str | None = None, cases: list[str] | None = None) -> int:
-    """Run all groups of cases (or those named); 0 if every result agrees and holds its bar.
-
-    `quick` runs small sizes and few repeats: a check that everything runs and agrees, bars not applied.
-    """
-    modules = [importlib.import_module(f"{__package__}.{name}") for name in MODULES]
-    known = [build.__name__ for module in modules for build in module.CASES]
-    for name in cases or ():
-        check.choice(name, "case", known)
-    rows: list[Row] = []
-    print(table([]), flush=True)
-    for module in modules:
-        for build in module.CASES:
-            if cases and build.__name__ not in cases:
-                continue
-            for case in build(quick):
-                if quick:
-                    case.bars, case.peak_bar = {}, None
-                measured = measure(case, repeats=1 if quick else 7)
-                print(table(measured).partition("\n")[2], flush=True)
-                rows += measured
-    if json:
-        report = {"build": _core.build_info(), "quick": quick, "rows": [asdict(r) for r in rows]}
-        files.replace(json, lambda file: file.write((dumps(report, indent=1) + "\n").encode()), "json")
-    return 0 if all(r.ok for r in rows) else 1

@@ -25,13 +25,15 @@ def numpy_run(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> np.ndarr
     return W
 
 
-def contenders(threads: int) -> dict[str, Run]:
-    """NumPy and what else is installed; numba on one thread and, where it may, on several ("numba par")."""
-    runs: dict[str, Run] = {"numpy": numpy_run}
-    builders = {"numba": _numba, "jax": _jax, "torch": _torch}
-    runs |= {name: builders[name]() for name in installed(*builders)}
+def contenders(threads: int) -> dict[str, Callable[[], Run]]:
+    """Makers of the runs of NumPy and of what else is installed; they import, and compile when called.
+
+    numba runs on one thread and, where it may, on several ("numba par").
+    """
+    makers: dict[str, Callable[[], Run]] = {"numba": _numba, "jax": _jax, "torch": _torch}
+    runs = {"numpy": lambda: numpy_run, **{name: makers[name] for name in installed(*makers)}}
     if threads > 1 and "numba" in runs:
-        runs["numba par"] = _numba(threads)
+        runs["numba par"] = lambda: _numba(threads)
     return runs
 
 
@@ -102,10 +104,10 @@ def _torch() -> Run:
     return run
 
 
-def batch_contenders() -> dict[str, Run]:
+def batch_contenders() -> dict[str, Callable[[], Run]]:
     """The same for mini-batches: X is (steps, batch, d), y is (steps, batch)."""
     builders: dict[str, Callable[[], Run]] = {"jax": _jax_batches, "torch": _torch_batches}
-    return {"numpy": numpy_batches} | {name: builders[name]() for name in installed(*builders)}
+    return {"numpy": lambda: numpy_batches} | {name: builders[name] for name in installed(*builders)}
 
 
 def numpy_batches(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> np.ndarray:

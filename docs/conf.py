@@ -18,6 +18,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_fence_as_directive = ["math"]  # as code hosts have it
 myst_heading_anchors = 3
 source_suffix = {".md": "markdown"}
+exclude_patterns = ["figures/*.md"]  # reports of experiments, beside their pictures
 default_role = "code"
 html_theme = "furo"
 html_title = "mfcore"

@@ -1,41 +1,46 @@
-// Which x86-64 levels may this process use? Compiled without instruction-set flags: it must run everywhere.
-// The compiler's builtins ask the operating system too (XGETBV): a processor with AVX-512 under a system that
-// does not save its registers has no AVX-512.
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
+// The module that answers which core may be loaded; by Python's own interface, because pybind11 would make it one of
+// the longest compilations.
+#include <Python.h>
 
-#include <string>
-#include <vector>
-
-namespace py = pybind11;
+#include "levels.hpp"
 
 namespace {
 
-std::vector<std::string> levels() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    std::vector<std::string> found;
-    const bool v2 = __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") &&
-                    __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
-                    __builtin_cpu_supports("popcnt");
-    const bool v3 = v2 && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                    __builtin_cpu_supports("fma");
-    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512vl");
-    if (v2) found.emplace_back("v2");
-    if (v3) found.emplace_back("v3");
-    if (v4) found.emplace_back("v4");
+PyObject* levels(PyObject*, PyObject*) {
+    PyObject* const found = PyList_New(0);
+    if (!found) return nullptr;
+    for (const char* level : mfcore::bindings::levels()) {
+        PyObject* const name = PyUnicode_FromString(level);
+        const bool added = name && PyList_Append(found, name) == 0;
+        Py_XDECREF(name);
+        if (!added) {
+            Py_DECREF(found);
+            return nullptr;
+        }
+    }
     return found;
-#else
-    return {"generic"};
-#endif
 }
+
+PyMethodDef functions[] = {
+    {"levels", levels, METH_NOARGS, "levels()\n--\n\nInstruction-set levels usable here, lowest first."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef_Slot slots[] = {
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, nullptr}};
+
+PyModuleDef module = {PyModuleDef_HEAD_INIT,
+                      "_cpu",
+                      "Asks the processor and the operating system what they support.",
+                      0,
+                      functions,
+                      slots,
+                      nullptr,
+                      nullptr,
+                      nullptr};
 
 }  // namespace
 
-PYBIND11_MODULE(_cpu, m, py::mod_gil_not_used()) {
-    m.doc() = "Asks the processor and the operating system what they support.";
-    m.def("levels", &levels, "Instruction-set levels usable here, lowest first.");
-}
+PyMODINIT_FUNC PyInit__cpu() { return PyModuleDef_Init(&module); }

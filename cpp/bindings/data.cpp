@@ -151,6 +151,10 @@ void bind_data(py::module_& m) {
             return hold_sampler(finite_law(rows, labels, keep_object(py::make_tuple(x, y))));
         },
         py::arg("X"), py::arg("y"));
+    m.def(
+        "scaled_labels",
+        [](const SamplerHolder& law, double factor) { return hold_sampler(scaled_labels(law, factor)); },
+        py::arg("law"), py::arg("factor"));
     m.def("passes", [](const SamplerHolder& nodes) { return hold_sampler(passes(nodes)); }, py::arg("nodes"));
     m.def(
         "resampled", [](const SamplerHolder& nodes) { return hold_sampler(resampled(nodes)); },

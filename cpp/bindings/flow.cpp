@@ -226,8 +226,15 @@ void bind_flow(py::module_& m) {
         .def_static("finite_volume", &grid_flow, py::arg("potential"), py::arg("axes"), py::arg("start"),
                     py::arg("scheme"), py::kw_only(), py::arg("t") = 0.0, py::arg("first") = 0.0,
                     py::arg("step") = 0.0, py::arg("accuracy") = 0.0, py::arg("tolerance") = 0.0,
-                    py::arg("wall") = 0.0)
+                    py::arg("most_watched") = 0.0)
         .def("advance", &advance_flow, py::arg("t"), py::arg("seconds") = INFINITY)
+        .def(
+            "finish",
+            [](Flow& flow, double t) {
+                Released nogil;
+                return flow.finish(t);
+            },
+            py::arg("t"), "One step of the length that is left to t.")
         .def("state", &state_of_flow)
         .def("restore", &restore_flow, py::arg("state"))
         .def_property_readonly("t", &Flow::t)
@@ -235,17 +242,17 @@ void bind_flow(py::module_& m) {
         .def_property_readonly("steps", [](const Flow& flow) { return flow.counts().steps; })
         .def_property_readonly("rejected", [](const Flow& flow) { return flow.counts().rejected; })
         .def_property_readonly("evaluations", [](const Flow& flow) { return flow.counts().evaluations; })
-        .def_property_readonly("drift", [](const Flow& flow) { return flow.counts().drift; })
+        .def_property_readonly("risk_error", [](const Flow& flow) { return flow.counts().risk_error; })
         .def("refused",
              [](const Flow& flow) {
-                 auto theta = make({flow.size()});
-                 flow.refused(theta.mutable_data());
-                 return theta;
+                 auto values = make({flow.size()});
+                 flow.refused(values.mutable_data());
+                 return values;
              })
-        .def("theta", [](const Flow& flow) {
-            auto theta = make({flow.size()});
-            flow.get(theta.mutable_data());
-            return theta;
+        .def("values", [](const Flow& flow) {
+            auto values = make({flow.size()});
+            flow.get(values.mutable_data());
+            return values;
         });
 
     m.def(

@@ -56,18 +56,19 @@ void bind_fokker_planck(py::module_& m) {
         py::arg("threads") = 0, "One implicit Scharfetter-Gummel step of flat masses.");
 
     py::class_<FokkerPlanck, Flow>(m, "FokkerPlanck", "A noisy density on a grid in progress.")
-        .def(
-            py::init([](const GridPotential& potential, const std::vector<DiffusionAxis>& axes,
-                        const In& start, double temperature, double t, double rtol, double first, double step,
-                        int order, const std::string& coupling, double tolerance, double wall, int threads) {
-                return flow_of(potential, axes, start,
-                               {temperature, t, rtol, first, step, order, {}, tolerance, wall, threads},
-                               coupling);
-            }),
-            py::arg("potential"), py::arg("axes"), py::arg("start"), py::kw_only(), py::arg("temperature"),
-            py::arg("t") = 0.0, py::arg("rtol"), py::arg("first") = 0.0, py::arg("step") = 0.0,
-            py::arg("order") = 2, py::arg("coupling") = "automatic", py::arg("tolerance") = 0.0,
-            py::arg("wall") = 0.0, py::arg("threads") = 0)
+        .def(py::init([](const GridPotential& potential, const std::vector<DiffusionAxis>& axes,
+                         const In& start, double temperature, double t, double rtol, double first,
+                         double step, int order, const std::string& coupling, double tolerance,
+                         double most_watched, int threads) {
+                 return flow_of(
+                     potential, axes, start,
+                     {temperature, t, rtol, first, step, order, {}, tolerance, most_watched, threads},
+                     coupling);
+             }),
+             py::arg("potential"), py::arg("axes"), py::arg("start"), py::kw_only(), py::arg("temperature"),
+             py::arg("t") = 0.0, py::arg("rtol"), py::arg("first") = 0.0, py::arg("step") = 0.0,
+             py::arg("order") = 2, py::arg("coupling") = "automatic", py::arg("tolerance") = 0.0,
+             py::arg("most_watched") = 0.0, py::arg("threads") = 0)
         .def_property_readonly("free_energy", &FokkerPlanck::free_energy)
         .def_property_readonly("risk", &FokkerPlanck::risk)
         .def_property_readonly("dissipation", &FokkerPlanck::dissipation)

@@ -186,10 +186,10 @@ void bind_grid(py::module_& m) {
 
 std::unique_ptr<Flow> grid_flow(const GridPotential& potential, std::vector<GridAxis> axes, const In& start,
                                 const std::string& scheme, double t, double first, double step,
-                                double accuracy, double tolerance, double wall) {
+                                double accuracy, double tolerance, double most_watched) {
     require(start.size() == cells_of(potential), "start", "has the wrong size", start.size());
     return finite_volume(FiniteVolume(potential, std::move(axes), reconstruction_of(scheme)), start.data(),
-                         {t, first, step, accuracy, tolerance, wall});
+                         {t, first, step, accuracy, tolerance, most_watched});
 }
 
 }  // namespace mfcore::bindings

@@ -15,7 +15,7 @@ void bind_network(py::module_& m) {
                  net.output = output == "one"     ? Output::one
                               : output == "fixed" ? Output::fixed
                                                   : Output::trained;
-                 net.bias = bias == "none" ? Bias::none : Bias::trained;
+                 net.bias = bias == "none" ? Bias::none : bias == "fixed" ? Bias::fixed : Bias::trained;
                  net.sphere = sphere;
                  return net;
              }),

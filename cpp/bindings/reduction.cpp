@@ -107,13 +107,13 @@ void bind_reduction(py::module_& m) {
     py::class_<ReducedFeatures, std::shared_ptr<ReducedFeatures>>(m, "ReducedFeatures")
         .def(py::init([](const Activation& activation, bool has_a, bool has_b, std::vector<double> dims,
                          const In& nodes, std::shared_ptr<const ChiPanels> panels,
-                         std::shared_ptr<const NormalPanels> along) {
+                         std::shared_ptr<const NormalPanels> along, double scale) {
                  return std::make_shared<ReducedFeatures>(activation, has_a, has_b, std::move(dims),
                                                           matrix(nodes, "nodes"), std::move(panels),
-                                                          std::move(along));
+                                                          std::move(along), scale);
              }),
              "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a, "panels"_a = nullptr,
-             "along"_a = nullptr)
+             "along"_a = nullptr, "scale"_a = 1.0)
         .def_property_readonly("coordinates", &ReducedFeatures::coordinates)
         .def_property_readonly("size", &ReducedFeatures::size)
         .def_property_readonly("nanoseconds", &ReducedFeatures::nanoseconds)

@@ -17,7 +17,7 @@ void bind_run(py::module_& m) {
         .value("diverged", End::diverged)
         .value("stuck", End::stuck)
         .value("unresolved", End::unresolved)
-        .value("wall", End::wall)
+        .value("open_end", End::open_end)
         .finalize();
     m.def("resolve_threads", &resolve_threads, py::arg("requested") = 0);
     m.def("fma_peak", &fma_peak, py::arg("threads") = 0, py::arg("single_precision") = false,

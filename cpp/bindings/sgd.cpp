@@ -13,6 +13,13 @@ StepSizes sizes_of(const py::object& step) {
         const double h = step.cast<double>();
         return [h](Index, Index count, double* out) { std::fill_n(out, count, h); };
     }
+    if (py::isinstance<py::tuple>(step)) {  // (h, k, rest): step k alone has the size `rest`
+        const auto [h, at, rest] = step.cast<std::tuple<double, Index, double>>();
+        return [h = h, at = at, rest = rest](Index begin, Index count, double* out) {
+            std::fill_n(out, count, h);
+            if (begin <= at && at < begin + count) out[at - begin] = rest;
+        };
+    }
     // step(first, count) -> array; kept alive by the shared pointer, dropped under the GIL.
     return [call = keep_object(py::function(step))](Index begin, Index count, double* out) {
         with_gil([&] {

@@ -18,7 +18,10 @@ Examples:
     7.25
 """
 
+import sys as _sys
+
 from . import activations, conventions, data, experiments, init, plots, steppers, theory
+from ._base import keywords as _keywords
 from ._base.build import build_info, get_cmake_dir, get_include
 from .atoms._atoms import Atoms
 from .config import load_config, save_config
@@ -36,6 +39,7 @@ from .neurons._independent import Nonlinear
 from .neurons._methods import GD, SGD, Particles
 from .reductions._init import ReducedInit
 from .reductions._model import ReducedModel
+from .runs._observe import all_replicas
 from .runs._solve import log_times, resume, solve
 from .runs._trajectory import Trajectory, load
 from .stationary._certificate import Certificate, certificate
@@ -68,6 +72,7 @@ __all__ = [
     "U",
     "V",
     "activations",
+    "all_replicas",
     "build_info",
     "certificate",
     "conventions",
@@ -98,3 +103,7 @@ __all__ = [
     "steppers",
     "theory",
 ]
+
+_keywords.cover(
+    _sys.modules[__name__], activations, conventions, data, experiments, init, plots, steppers, theory
+)

@@ -6,12 +6,14 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import data as data_laws
 from ._base import check
 from ._base.registry import configurable, configurable_module
 from .data import DataLaw
+from .data._rescaled import Rescaled
 from .init import InitialLaw
 from .network import Network
 
@@ -75,16 +77,44 @@ class Model:
         """Dimension of the inputs, that of the data; may be ``math.inf``."""
         return self.data.d
 
-    @property
+    @cached_property
     def row(self) -> int | None:
         """Length D of a row [a, b, w…] of parameters; None when d = inf."""
         return None if math.isinf(self.d) else self.network.row(int(self.d))
 
-    def reduce(self, **options: Any) -> ReducedModel:
+    @cached_property
+    def _unit(self) -> Model:
+        """A model of scale 1 whose neurons move as those of this one: eq. (11.1).
+
+        It learns y/α, α² times as fast, under 1/α² of the decay and of the noise.
+        """
+        scale = self.network.scale
+        if scale == 1:
+            return self
+        square = scale**2
+        speeds = self.rates or {}
+        return dataclasses.replace(
+            self,
+            data=Rescaled(self.data, 1 / scale),
+            network=dataclasses.replace(self.network, scale=1.0),
+            ridge=self.ridge / square,
+            temperature=self.temperature / square,
+            rates={block: square * speeds.get(block, 1.0) for block in self.network.trained},
+        )
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        """What functions of a model make of it alone and keep for the next call: one entry for each use."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
+
+    def reduce(self, *, limit: bool = False, nodes: int | None = None) -> ReducedModel:
         """The model in the coordinates its symmetry leaves: see `mfcore.reduce`."""
         from .reductions._model import reduce
 
-        return reduce(self, **options)
+        return reduce(self, limit=limit, nodes=nodes)
 
     def replace(self, **changes: Any) -> Model:
         """A copy with some fields changed, checked anew."""
@@ -102,7 +132,8 @@ class Model:
         trained = self.network.trained
         for block in rates:
             if block not in trained:
-                why = "is fixed" if block == "a" and self.network.has_a else "does not exist"
+                stored = {"a": self.network.has_a, "b": self.network.has_b}.get(block, False)
+                why = "is fixed" if stored else "does not exist"
                 raise ValueError(
                     f"rates must name trained blocks ({', '.join(trained)}), got {block!r}, "
                     f"which {why} in {self.network!r}"

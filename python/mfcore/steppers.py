@@ -74,11 +74,12 @@ class SGD:
         self.network, self.theta = network, _own(theta, network.row(0))
         self.steps = 0
         self._d = self.theta.shape[1] - network.row(0)
-        speeds = {} if rates is None else _checked_rates(rates, network)
+        speeds = rates_of({} if rates is None else _checked_rates(rates, network))
+        square = network.scale**2  # the core takes the steps of eq. (11.1), without scale
         self._options: dict[str, Any] = {
-            "ridge": check.number(ridge, "ridge", at_least=0),
-            "temperature": check.number(temperature, "temperature", at_least=0),
-            "rates": rates_of(speeds),
+            "ridge": check.number(ridge, "ridge", at_least=0) / square,
+            "temperature": check.number(temperature, "temperature", at_least=0) / square,
+            "rates": tuple(square * speed for speed in speeds),
             "seed": seed_of(rng),
             "threads": check.threads(threads),
         }
@@ -140,8 +141,9 @@ class SGD:
         sizes = check.array(h, "h", empty=True)
         if sizes.ndim == 0:
             sizes = np.full(len(inputs), float(sizes))
-        sizes = check.array(sizes, "h", shape=(len(inputs),))
-        if (sizes < 0).any():
+        elif sizes.shape != (len(inputs),):
+            check.array(sizes, "h", shape=(len(inputs),))
+        if sizes.min() < 0:
             raise ValueError(f"h must be >= 0, got {sizes.min()}")
         core = self.network._core
         with self._turn:
@@ -164,13 +166,18 @@ class SGD:
         inputs = _inputs(X, self._d)
         with self._turn:
             value = _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
+            value *= self.network.scale
             require_finite(value, "f", theta=self.theta, X=inputs)
         return value
 
     def _samples(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         inputs = _inputs(X, self._d)
-        labels = np.atleast_1d(check.array(y, "y"))
-        return inputs, check.array(labels, "y", shape=(len(inputs),))
+        labels = np.array([y]) if isinstance(y, float) and math.isfinite(y) else check.array(y, "y")
+        if labels.ndim == 0:
+            labels = labels[np.newaxis]
+        if labels.shape != (len(inputs),):
+            check.array(labels, "y", shape=(len(inputs),))
+        return inputs, labels if self.network.scale == 1 else labels / self.network.scale
 
     def _message(self) -> str:
         return (
@@ -243,11 +250,11 @@ class Flow:
         """
         with self._turn:
             velocity = self._system(self.theta)
-            largest = np.abs(self.theta).max()
-        if not np.isfinite(velocity).all():
-            raise FloatingPointError(
-                f"theta must be of a size at which the velocity is finite, got entries up to {largest:g}"
-            )
+            if not check.finite(velocity):
+                largest = np.abs(self.theta).max()
+                raise FloatingPointError(
+                    f"theta must be of a size at which the velocity is finite, got entries up to {largest:g}"
+                )
         if out is None:
             return velocity
         check.output(out, "out", velocity.shape)[...] = velocity
@@ -293,7 +300,7 @@ class Flow:
 
     def _go(self, flow: _core.Flow, t: float) -> None:
         end = flow.advance(t, math.inf)
-        self.theta[...] = flow.theta().reshape(self.theta.shape)
+        self.theta[...] = flow.values().reshape(self.theta.shape)
         self.t += flow.t
         if end is End.interrupted:
             raise KeyboardInterrupt
@@ -311,7 +318,10 @@ def _own(theta: Any, least: int, row: int | None = None) -> FloatArray:
 
 
 def _inputs(X: npt.ArrayLike, d: int) -> FloatArray:
-    return check.array(np.atleast_2d(check.array(X, "X")), "X", shape=(None, d))
+    rows = check.array(X, "X")
+    if rows.ndim == 1:
+        rows = rows[np.newaxis]
+    return rows if rows.shape[1:] == (d,) else check.array(np.atleast_2d(rows), "X", shape=(None, d))
 
 
 def _checked_rates(rates: Any, network: Network) -> dict[str, float]:

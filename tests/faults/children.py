@@ -9,6 +9,25 @@ from collections.abc import Callable
 from typing import Any
 
 
+class Stopwatch:
+    """Seconds in which this process could run, looked at again and again.
+
+    Where it was stopped between two looks, with all its children or the whole machine, that does not count.
+    """
+
+    _LONGEST = 2.0  # seconds between looks of a process that runs
+
+    def __init__(self) -> None:
+        self._last, self._seconds = time.monotonic(), 0.0
+
+    def seconds(self) -> float:
+        """Since the start."""
+        now = time.monotonic()
+        self._seconds += min(now - self._last, self._LONGEST)
+        self._last = now
+        return self._seconds
+
+
 def start(function: Callable[[], Any]) -> tuple[int, int]:
     """A child that calls the function and writes its result, or its exception, as text: pid and pipe."""
     here, there = os.pipe()
@@ -29,12 +48,12 @@ def start(function: Callable[[], Any]) -> tuple[int, int]:
 
 def end(pid: int, pipe: int, seconds: float) -> str:
     """What the child said, or ``"hang"``, ``"ended with -11"``."""
-    until = time.monotonic() + seconds
+    watch = Stopwatch()
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             break
-        if time.monotonic() > until:
+        if watch.seconds() > seconds:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             os.close(pipe)

@@ -20,12 +20,13 @@ import mfcore as mf
 import numpy as np
 
 from . import runs
+from .children import Stopwatch
 from .fuzz import child_environment
 from .report import Report
 
 INTERVAL = 0.05  # seconds between checkpoints
 SLACK = 0.5  # seconds for one slice of work and for writing
-MOST = 8  # kills of one run; then it may end
+MOST = 20  # kills of one run; then it may end
 LIMIT = 300.0  # seconds, after which a run hangs
 
 
@@ -40,8 +41,7 @@ def attack(seconds: float, seed: int, folder: Path) -> Report:
             if time.monotonic() > deadline:
                 break
             if name not in wanted:
-                began = time.monotonic()
-                wanted[name] = _alone(name, folder), time.monotonic() - began
+                wanted[name] = _alone(name, folder)
             _one_run(report, r, name, *wanted[name], folder)
         if time.monotonic() < deadline:
             _command(report, r, folder)
@@ -70,10 +70,11 @@ def _child(name: str, folder: Path, checkpoint: Path | None, again: bool) -> int
         os._exit(3)
 
 
-def _alone(name: str, folder: Path) -> bytes:
+def _alone(name: str, folder: Path) -> tuple[bytes, float]:
+    """The bits of a run that nobody disturbs, and its seconds: of a core, as the machine may be crowded."""
     _clear(folder)
-    os.waitpid(_child(name, folder, None, False), 0)
-    return (folder / "bits").read_bytes()
+    _, _, used = os.wait4(_child(name, folder, None, False), 0)
+    return (folder / "bits").read_bytes(), used.ru_utime + used.ru_stime
 
 
 def _clear(folder: Path) -> None:
@@ -91,7 +92,7 @@ def _one_run(report: Report, r: Random, name: str, wanted: bytes, duration: floa
         (folder / "ticks").write_text("")
         pid = _child(name, folder, checkpoint, checkpoint.exists())
         late = r.uniform(0, 1.2 * duration) if attempt < most else LIMIT
-        code = _wait(pid, time.monotonic() + late)
+        code = _wait(pid, late)
         ticks = [float(line) for line in (folder / "ticks").read_text().splitlines()]
         if code is None:
             os.kill(pid, signal.SIGKILL)
@@ -116,9 +117,10 @@ def _one_run(report: Report, r: Random, name: str, wanted: bytes, duration: floa
         return
 
 
-def _wait(pid: int, until: float) -> int | None:
-    """The exit code, or None if the child still runs at that time."""
-    while time.monotonic() < until:
+def _wait(pid: int, seconds: float) -> int | None:
+    """The exit code, or None if the child still runs after so long."""
+    watch = Stopwatch()
+    while watch.seconds() < seconds:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)

@@ -16,6 +16,7 @@ from typing import Any
 import mfcore as mf
 import numpy as np
 
+from .children import Stopwatch
 from .report import Report
 from .runs import MODEL, NOISY, TWO
 
@@ -103,8 +104,8 @@ def _fork(calls: Callable[[], dict[str, Callable[[], Any]]], name: str) -> int:
 
 
 def _ended(pid: int, seconds: float) -> int | None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    watch = Stopwatch()
+    while watch.seconds() < seconds:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)

@@ -27,6 +27,8 @@ _LEFT_OUT = {
     "Rate",
     "Bound",
     "StepProposal",
+    "Spectrum",
+    "RegressionRisk",
     "DataLaw",
     "InitialLaw",
     "ScalarLaw",

@@ -8,9 +8,9 @@ CPP = [
     "base",
     "network",
     "data",
-    "reduction grid",
-    "features",
-    "gaussian",
+    "reduction",
+    "features gaussian",
+    "grid",
     "flow",
     "sgd density",
 ]
@@ -26,17 +26,16 @@ PYTHON = [
     "init",
     "model",
     "reductions",
-    "expectations",
+    "expectations grids",
     "measures",
-    "grids",
     "runs",
     "atoms",
-    "stationary",
     "neurons density movements",
-    "config",
-    "steppers theory",
+    "stationary",
+    "theory",
     "plots",
     "experiments",
+    "config steppers",
     "__init__",
     "cli",
     "__main__",
@@ -64,6 +63,17 @@ def test_cpp_rooms_include_only_what_comes_before_them(source):
             for included in includes(file)[1]:
                 used = included.removeprefix("mfcore/").split("/")[0]
                 assert used == room or place(used, CPP) < place(room, CPP), f"{file} includes {included}"
+
+
+def test_the_first_page_of_a_cpp_room_names_the_rooms_it_uses(source):
+    for page in (source / "cpp" / "src").glob("*/README.md"):
+        room = page.parent.name
+        named = re.search(r"^May use: ([^.]+)\.", page.read_text("utf-8"), re.MULTILINE)[1]
+        allowed = {name for rooms in CPP for name in rooms.split() if re.search(rf"\b{name}\b", named)}
+        assert all(place(name, CPP) < place(room, CPP) for name in allowed), page
+        for file in [*(page.parents[2] / "include" / "mfcore" / room).glob("*"), *page.parent.rglob("*.?pp")]:
+            used = {name.removeprefix("mfcore/").split("/")[0] for name in includes(file)[1]}
+            assert used - {room} <= allowed, f"{file} includes a room that {page} does not name"
 
 
 def test_the_core_knows_no_python_and_its_headers_no_eigen_or_openmp(source):
@@ -103,3 +113,18 @@ def test_python_rooms_import_only_what_comes_before_them(source):
         parts = file.relative_to(folder).with_suffix("").parts
         for used in imported_at_the_top(ast.parse(file.read_text("utf-8")), len(parts) - 1):
             assert place(used, PYTHON) < place(parts[0], PYTHON), f"{file} imports {used}"
+
+
+def test_architecture_lists_the_rooms_in_the_order_of_these_tables(source):
+    rows = re.findall(
+        r"^\|(.+)\|(.+)\|(.+)\|$", (source / "ARCHITECTURE.md").read_text("utf-8"), re.MULTILINE
+    )[2:]
+    for column, table in ((1, PYTHON), (2, CPP)):
+        names = re.findall(r"`(\w+)[\w/]*`", "".join(row[column] for row in rows))
+        rooms = list(dict.fromkeys(names))  # where each is named first
+        places = [place(room, table) for room in rooms]
+        assert places == sorted(places), rooms
+        known = {room for row in table for room in row.split()}
+        assert set(rooms) == known - {"__init__", "__main__"}
+        folder = source / ("python/mfcore", "cpp/src")[column - 1]
+        assert all((folder / room).is_dir() or (folder / f"{room}.py").is_file() for room in known)

@@ -1,5 +1,6 @@
 """The code in the documents runs: what a reader copies works."""
 
+import ast
 import doctest
 import re
 from pathlib import Path
@@ -25,3 +26,17 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
             names = example.globs
         else:
             exec(compile("\n" * line + block[1], document, "exec"), names)
+
+
+def test_every_file_of_code_begins_by_saying_what_it_is_about(source):
+    silent = [
+        file
+        for folder in ("cpp", "tests/cpp")
+        for file in (source / folder).rglob("*.?pp")
+        if not file.read_text("utf-8").removeprefix("#pragma once\n").startswith("// ")
+    ]
+    for folder in ("python", "tests", "bench"):
+        for file in (source / folder).rglob("*.py"):
+            if not ast.get_docstring(ast.parse(file.read_text("utf-8"))):
+                silent.append(file)
+    assert not silent

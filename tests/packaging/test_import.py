@@ -21,25 +21,30 @@ def test_an_unknown_level_is_refused_with_the_list_of_levels(python):
     assert "MFCORE_ISA must be one of v2, v3, v4, generic, native, got 'avx9'" in done.stderr
 
 
-def test_a_level_that_is_not_installed_is_refused_with_those_that_are_usable(monkeypatch):
-    monkeypatch.setenv("MFCORE_ISA", "v3")
-    monkeypatch.setattr(_loader, "_installed", lambda level: level == "v2")
-    with pytest.raises(ImportError, match="MFCORE_ISA=v3 is not installed; usable here: v2"):
+def pretend(monkeypatch, machine, installed, wanted=""):
+    """Let this process believe in another machine and another installation."""
+    monkeypatch.setenv("MFCORE_ISA", wanted)
+    monkeypatch.setattr(_loader._cpu, "levels", lambda: machine)
+    monkeypatch.setattr(_loader, "_installed", lambda level: level in installed)
+
+
+def test_a_level_that_is_not_installed_is_refused_with_the_command_that_builds_it(monkeypatch):
+    pretend(monkeypatch, ["v2", "v3"], ["v2"], wanted="v3")
+    message = f"MFCORE_ISA=v3 is not installed; usable here: v2. A build from source .* {_loader.BUILD_ALL}"
+    with pytest.raises(ImportError, match=message):
         _loader.load()
 
 
 def test_a_level_the_machine_lacks_is_refused_with_those_that_are_usable(monkeypatch):
-    monkeypatch.setenv("MFCORE_ISA", "v4")
-    monkeypatch.setattr(_loader._cpu, "levels", lambda: ["v2"])
-    monkeypatch.setattr(_loader, "_installed", lambda level: level in ("v2", "v4"))
+    pretend(monkeypatch, ["v2"], ["v2", "v4"], wanted="v4")
     with pytest.raises(ImportError, match="MFCORE_ISA=v4 is not supported by this machine; usable here: v2"):
         _loader.load()
 
 
-def test_a_machine_below_every_installed_level_is_told_so(monkeypatch):
-    monkeypatch.delenv("MFCORE_ISA", raising=False)
-    monkeypatch.setattr(_loader, "_installed", lambda level: False)
-    with pytest.raises(ImportError, match="no compiled core of mfcore runs on this machine"):
+def test_a_machine_below_every_installed_level_is_told_what_to_do(monkeypatch):
+    pretend(monkeypatch, ["v2", "v3"], ["v4"])
+    message = "built for v4, and this machine supports v2, v3: build it here, or once for all machines with: "
+    with pytest.raises(ImportError, match=message + _loader.BUILD_ALL):
         _loader.load()
 
 

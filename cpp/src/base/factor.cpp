@@ -4,10 +4,26 @@
 #include <Eigen/Dense>
 #include <algorithm>
 
-#include "base/thin_svd.hpp"
+#include "base/dense.hpp"
+#include "base/jacobi.hpp"
 #include "mfcore/base/errors.hpp"
 
 namespace mfcore::inline base {
+namespace dense {
+
+MatrixXd multiply(const MatrixXd& a, const MatrixXd& b) { return a * b; }
+
+Qr householder(const MatrixXd& a) {
+    const Index s = std::min(a.rows(), a.cols());
+    const Eigen::HouseholderQR<MatrixXd> found(a);
+    return {found.householderQ() * MatrixXd::Identity(a.rows(), s),
+            found.matrixQR().topRows(s).triangularView<Eigen::Upper>()};
+}
+
+VectorXd solve(const MatrixXd& a, const VectorXd& b) { return a.partialPivLu().solve(b); }
+
+}  // namespace dense
+
 namespace {
 
 using Eigen::MatrixXd;
@@ -28,20 +44,17 @@ void copy(const MatrixXd& from, Mat to) {
 
 void product(ConstMat a, ConstMat b, Mat out) {
     require(a.cols == b.rows, "b", "must have as many rows as a has columns", b.rows);
-    const MatrixXd result = copied(a) * copied(b);
-    copy(result, out);
+    copy(dense::multiply(copied(a), copied(b)), out);
 }
 
 void qr(ConstMat a, Mat q, Mat r) {
-    const Index s = std::min(a.rows, a.cols);
-    const Eigen::HouseholderQR<MatrixXd> found(copied(a));
-    const MatrixXd left = found.householderQ() * MatrixXd::Identity(a.rows, s);
-    copy(left, q);
-    copy(found.matrixQR().topRows(s).triangularView<Eigen::Upper>(), r);
+    const dense::Qr found = dense::householder(copied(a));
+    copy(found.q, q);
+    copy(found.r, r);
 }
 
 void svd(ConstMat a, Mat left, double* sizes, Mat right) {
-    const ThinSvd found = thin_svd(copied(a));
+    const dense::ThinSvd found = dense::thin_svd(copied(a));
     require(found.finite, "a", "must be finite", a.rows);
     copy(found.left, left);
     copy(found.right.transpose(), right);
@@ -60,6 +73,17 @@ void solve_lower(ConstMat lower, Mat b) {
     MatrixXd x = copied(b);
     copied(lower).triangularView<Eigen::Lower>().solveInPlace(x);
     copy(x, b);
+}
+
+std::vector<double> eigenvalues(const std::vector<double>& diagonal,
+                                const std::vector<double>& off_diagonal) {
+    const auto vector = [](const std::vector<double>& values) {
+        return Eigen::VectorXd(Eigen::Map<const Eigen::VectorXd>(values.data(), std::ssize(values)));
+    };
+    Eigen::SelfAdjointEigenSolver<MatrixXd> solver;
+    solver.computeFromTridiagonal(vector(diagonal), vector(off_diagonal), Eigen::EigenvaluesOnly);
+    const auto& found = solver.eigenvalues();
+    return {found.data(), found.data() + found.size()};
 }
 
 }  // namespace mfcore::inline base

@@ -1,7 +1,6 @@
 // Quadrature rules: Gauss rules from recurrences, panels of chi_d, equally spaced angles.
 #include "mfcore/base/quadrature.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -16,10 +15,10 @@ namespace mfcore::inline base {
 // formula 1 / sum_k p_k(x)^2 for the weights. One Newton step on p_n first: eigenvalues are accurate relative
 // to the largest one, nodes then to themselves.
 Rule gauss(const Jacobi& jacobi) {
-    const Index n = jacobi.diagonal.size();
-    Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
-    const Eigen::VectorXd off = jacobi.squares.tail(n - 1).cwiseSqrt();
-    solver.computeFromTridiagonal(jacobi.diagonal, off, Eigen::EigenvaluesOnly);
+    const auto n = static_cast<Index>(jacobi.diagonal.size());
+    std::vector<double> off(jacobi.squares.begin() + 1, jacobi.squares.end());
+    for (double& b : off) b = std::sqrt(b);
+    const std::vector<double> values = eigenvalues(jacobi.diagonal, off);
 
     Rule rule{std::vector<double>(static_cast<std::size_t>(n)),
               std::vector<double>(static_cast<std::size_t>(n))};
@@ -48,7 +47,7 @@ Rule gauss(const Jacobi& jacobi) {
     double mass = 0;
     for (Index k = 0; k < n; ++k) {
         check_stop();
-        double x = solver.eigenvalues()[k];
+        double x = values[k];
         double step = 0;
         polynomials(x, step);
         x -= step;
@@ -71,7 +70,7 @@ void check(double d, Index n) {
 Rule gauss_gegenbauer(double d, Index n) {
     check(d, n);
     if (d == 1) n = std::min<Index>(n, 2);
-    Jacobi jacobi{Eigen::VectorXd::Zero(n), Eigen::VectorXd::Ones(n)};
+    Jacobi jacobi(n);
     for (Index i = 1; i < n; ++i) {
         const double k = static_cast<double>(i);
         // The general formula is 0/0 at k = 1 for d = 2.
@@ -82,7 +81,7 @@ Rule gauss_gegenbauer(double d, Index n) {
 
 Rule gauss_chi(double d, Index n) {
     check(d, n);
-    Jacobi jacobi{Eigen::VectorXd(n), Eigen::VectorXd::Ones(n)};
+    Jacobi jacobi(n);
     for (Index i = 0; i < n; ++i) {
         const double k = static_cast<double>(i);
         jacobi.diagonal[i] = 2 * k + d / 2;
@@ -95,7 +94,7 @@ Rule gauss_chi(double d, Index n) {
 
 Rule gauss_hermite(Index n) {
     check(1, n);
-    Jacobi jacobi{Eigen::VectorXd::Zero(n), Eigen::VectorXd::Ones(n)};
+    Jacobi jacobi(n);
     for (Index i = 1; i < n; ++i) jacobi.squares[i] = static_cast<double>(i);
     return gauss(jacobi);
 }

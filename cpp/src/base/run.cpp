@@ -1,7 +1,8 @@
 // The number of threads, and the scopes in which a thread asks whether to stop.
 #include "mfcore/base/run.hpp"
 
-#include <Eigen/Core>
+#include <Eigen/src/Core/util/Macros.h>  // its version
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>

@@ -56,6 +56,18 @@ template <class T>
 inline Vec<T> fill(T x) {
     return x - Vec<T>{};  // broadcast
 }
+/// Make the compiler keep v in a register. Left alone it may read v from memory again at each use, and then
+/// loads, not arithmetic, set the pace of a product.
+template <class V>
+inline void pin(V& v) {
+#if defined(__x86_64__)
+    asm("" : "+v"(v));
+#elif defined(__aarch64__)
+    asm("" : "+w"(v));
+#else
+    (void)v;
+#endif
+}
 template <class T>
 inline Vec<T> select(IntVec<T> mask, Vec<T> yes, Vec<T> no) {
     return mask ? yes : no;

@@ -33,7 +33,11 @@ inline void accumulate(Index depth, const T* a, Index a_step, const T* b, Index 
     for (Index k = 0; k < depth; ++k) {
         Vec<T> column[R];
 #pragma GCC unroll 4
-        for (int r = 0; r < R; ++r) column[r] = simd::load<T>(a + k * a_step + r * simd::kLanes<T>);
+        for (int r = 0; r < R; ++r) {
+            Vec<T> v = simd::load<T>(a + k * a_step + r * simd::kLanes<T>);
+            simd::pin(v);
+            column[r] = v;
+        }
 #pragma GCC unroll 8
         for (int c = 0; c < C; ++c) {
             const Vec<T> x = simd::fill<T>(b[k * b_step + (kUnitCols ? c : c * b_col)]);
@@ -71,19 +75,28 @@ void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_strid
     });
 }
 
-/// g[j * width + i] = shrink g[j * width + i] + sum_q x(q, j) c[q * c_stride + i].
+/// g[j * width + i] = shrink g[j * width + i] + sum_q x(q, j) c[q * c_stride + i]; where shrink is 0, g is not
+/// read. The rows are taken a few at a time, which stay in the first-level cache for all columns.
 template <class T, int R>
 void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrink, T* g) {
-    constexpr Index lanes = simd::kLanes<T>, width = R * lanes;
-    for_columns<kColsOf<R>>(x.cols, [&](Index j, auto count) {
-        constexpr int C = count();
-        Vec<T> acc[C][R];
-        for (int c = 0; c < C; ++c)
-            for (int r = 0; r < R; ++r) acc[c][r] = shrink * simd::load<T>(g + (j + c) * width + r * lanes);
-        accumulate<T, R, C, true>(x.rows, coefficients, c_stride, x.data + j, x.stride, 1, acc);
-        for (int c = 0; c < C; ++c)
-            for (int r = 0; r < R; ++r) simd::store<T>(g + (j + c) * width + r * lanes, acc[c][r]);
-    });
+    constexpr Index lanes = simd::kLanes<T>, width = R * lanes, kRows = 64;
+    Index q = 0;
+    do {
+        const Index rows = std::min(kRows, x.rows - q);
+        const T keep = q == 0 ? shrink : T(1);
+        for_columns<kColsOf<R>>(x.cols, [&](Index j, auto count) {
+            constexpr int C = count();
+            Vec<T> acc[C][R];
+            for (int c = 0; c < C; ++c)
+                for (int r = 0; r < R; ++r)
+                    acc[c][r] = keep == 0 ? Vec<T>{} : keep * simd::load<T>(g + (j + c) * width + r * lanes);
+            accumulate<T, R, C, true>(rows, coefficients + q * c_stride, c_stride, x.data + q * x.stride + j,
+                                      x.stride, 1, acc);
+            for (int c = 0; c < C; ++c)
+                for (int r = 0; r < R; ++r) simd::store<T>(g + (j + c) * width + r * lanes, acc[c][r]);
+        });
+        q += kRows;
+    } while (q < x.rows);
 }
 
 }  // namespace mfcore::inline base::tiles

@@ -1,8 +1,8 @@
 #pragma once
 // Samples of a law, drawn a chunk at a time, in parallel where the sampler allows that.
 #include <algorithm>
-#include <vector>
 
+#include "base/scratch.hpp"
 #include "mfcore/base/run.hpp"
 #include "mfcore/data/data.hpp"
 
@@ -17,7 +17,7 @@ template <class Body>
 Index for_chunks(const Sampler& sampler, std::uint64_t seed, Index samples, Index chunk, int threads,
                  const StopPredicate& wants_stop, Body&& body) {
     const Index d = sampler.dimension();
-    std::vector<double> x(chunk * d), y(chunk);
+    Scratch<double> x(chunk * d), y(chunk);
     StopPoll stop(wants_stop);
     Index done = 0;
     while (done < samples && !stop()) {

@@ -159,7 +159,28 @@ private:
     const Copy root_;
 };
 
+/// Another law's samples, every label times a factor.
+class ScaledLabels final : public Sampler {
+public:
+    ScaledLabels(SamplerPtr law, double factor) : law_(std::move(law)), factor_(factor) {}
+    Index dimension() const override { return law_->dimension(); }
+    Index size() const override { return law_->size(); }
+    bool concurrent() const override { return law_->concurrent(); }
+    void draw(std::uint64_t seed, Index first, Mat x, double* y) const override {
+        law_->draw(seed, first, x, y);
+        scale(y, x.rows, factor_);
+    }
+
+private:
+    const SamplerPtr law_;
+    const double factor_;
+};
+
 }  // namespace
+
+SamplerPtr scaled_labels(SamplerPtr law, double factor) {
+    return std::make_shared<ScaledLabels>(std::move(law), factor);
+}
 
 SamplerPtr isotropic_gaussians(Index d, double delta) {
     return std::make_shared<GaussianClasses>(d, d, delta);

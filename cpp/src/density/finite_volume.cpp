@@ -50,7 +50,7 @@ FiniteVolume::FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, 
         sums_.resize(2 * ((rows + GridPotential::kRows - 1) / GridPotential::kRows));
     }
     if (reconstruction_ == Reconstruction::muscl) {
-        half_ = std::make_unique<Field>(*this);
+        half_ = std::make_unique<PaddedMasses>(*this);
         half_m_.resize(potential_.rank());
     }
 }
@@ -62,8 +62,8 @@ FiniteVolume::Report FiniteVolume::stage(const Stage& s, const double* m, double
     return muscl ? plane<true>(s, next_m) : plane<false>(s, next_m);
 }
 
-FiniteVolume::Report FiniteVolume::step(const Field& mass, const double* m, double dt, Field& next,
-                                        double* next_m) {
+FiniteVolume::Report FiniteVolume::step(const PaddedMasses& mass, const double* m, double dt,
+                                        PaddedMasses& next, double* next_m) {
     if (reconstruction_ == Reconstruction::upwind)
         return stage({mass.data(), nullptr, dt, next.data()}, m, next_m);
     // u1 = u + dt L(u), next = (u + u1 + dt L(u1)) / 2: means of positive masses are positive.
@@ -240,7 +240,7 @@ private:
         return true;
     }
 
-    /// One step of the sequence. Anything but `reached` leaves the state as it was, but for `wall`.
+    /// One step of the sequence. Anything but `reached` leaves the state as it was, but for `open_end`.
     End advance() {
         while (true) {
             if (h_ < 1e-15 * t_) return End::stuck;
@@ -249,7 +249,8 @@ private:
             if (std::sqrt(report.descent) < params_.tolerance) return End::stationary;
             if (shorter(report)) continue;
             accept(report, stiffness(report));
-            return watched() > params_.wall && params_.wall > 0 ? End::wall : End::reached;
+            return watched_mass() > params_.most_watched && params_.most_watched > 0 ? End::open_end
+                                                                                     : End::reached;
         }
     }
 
@@ -263,7 +264,7 @@ private:
         h_ = h;
     }
 
-    double watched() const {
+    double watched_mass() const {
         const GridPotential& potential = scheme_.potential();
         const auto& axes = scheme_.axes();
         const Index rows = potential.rows(), cols = potential.cols(), stride = potential.stride();
@@ -278,7 +279,7 @@ private:
 
     FiniteVolume scheme_;
     FiniteVolumeParams params_;
-    FiniteVolume::Field mass_, next_, side_;  // the last one at shown_, if that is between two steps
+    FiniteVolume::PaddedMasses mass_, next_, side_;  // the last one at shown_, if that is between two steps
     std::vector<double> m_, next_m_;
     double t_, shown_, h_;
 };

@@ -68,7 +68,7 @@ public:
             counts_ = control_.counts;
             ahead_known_ = false;
             shown_ = control_.t;
-            if (params_.wall > 0 && mass_at_walls() > params_.wall) return End::wall;
+            if (params_.most_watched > 0 && watched_mass() > params_.most_watched) return End::open_end;
             if (control_.t < t && stop()) return End::out_of_time;
         }
         const End end =
@@ -278,7 +278,7 @@ private:
         return to.free_energy <= now_.free_energy + kEnergyRounding * now_.scale;
     }
 
-    double mass_at_walls() const {
+    double watched_mass() const {
         double sum = 0;
         for (const Index cell : watched_) sum += now_.mass[static_cast<std::size_t>(cell)];
         return sum;
@@ -288,7 +288,7 @@ private:
     mutable NoisySteps steps_;  // its scratch
     const GridPotential& grid_;
     LabelMasses labels_;
-    std::vector<Index> watched_;  // cells at the walls
+    std::vector<Index> watched_;  // cells at the open ends
     // The main sequence is at now_; ahead_ follows, if known, and side_ is between them, at shown_.
     State now_, ahead_, rival_, side_;
     Control control_, ahead_control_;

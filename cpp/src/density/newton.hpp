@@ -1,8 +1,8 @@
 #pragma once
 // Fixed points x = g(x) of few numbers by Newton's method, used where Anderson's acceleration finds none.
-#include <Eigen/Dense>
 #include <cmath>
 
+#include "base/dense.hpp"
 #include "mfcore/base/views.hpp"
 
 namespace mfcore::inline density {
@@ -28,7 +28,7 @@ bool newton(Eigen::VectorXd& x, double enough, Residual&& residual) {
             residual(next, moved);
             slope.col(k) = (moved - f) / (next[k] - x[k]);
         }
-        const Eigen::VectorXd way = -slope.partialPivLu().solve(f);
+        const Eigen::VectorXd way = -dense::solve(slope, f);
         double part = 1;
         int halvings = 0;
         for (; halvings < kHalvings; ++halvings, part /= 2) {

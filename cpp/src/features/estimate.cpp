@@ -26,15 +26,14 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
                   Index samples, Index requested_chunk, const EstimateOut& out, const RunOptions& options) {
     constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
     const Index d = sampler.dimension(), n = theta.rows;
-    const NeuronTiles<double, R> tiles(network, theta);
+    const NeuronTiles<double, R> tiles(network, theta, options.threads);
     const bool gradient = out.grad_V != nullptr;
     const Index length = block_length(samples);
     const Index chunk = chunk_length(requested_chunk, length, tiles.tiles() * kWidth, d, samples);
     const Index stride = chunk * kWidth;
     const int threads = threads_for(activation_cost(chunk, n, d + (out.U ? n / 2 : 0)), options.threads);
 
-    std::vector<double> s(tiles.tiles() * stride), slope(gradient ? s.size() : 0);
-    std::vector<double> scratch(gradient ? tiles.tiles() * kWidth * d : 0);
+    Scratch<double> s(tiles.tiles() * stride), slope(gradient ? s.size() : 0);
     LinearMoments<R> linear(tiles, gradient);
     PairMoments<R> pairs(out.U ? tiles.tiles() : 0, out.U ? tiles.tiles() : 0, true, true);
 
@@ -51,9 +50,7 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
             double* const value = s.data() + t * stride;
             double* const slopes = gradient ? slope.data() + t * stride : nullptr;
             tiles.activate(network.activation, t, batch, value, slopes);
-            for (const SampleBlock& block : blocks)
-                linear.add(t, block, batch, y, value, slopes,
-                           scratch.data() + (gradient ? t * kWidth * d : 0));
+            for (const SampleBlock& block : blocks) linear.add(t, block, batch, y, value, slopes);
         });
         for_tasks(pairs.groups(), threads,
                   [&](Index g) { pairs.add(g, s.data(), s.data(), stride, blocks); });
@@ -99,15 +96,15 @@ Index interaction_of(const Network& network, ConstMat theta, ConstMat other, con
     constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
     const Index d = sampler.dimension();
     const bool same = theta.data == other.data && theta.rows == other.rows && theta.stride == other.stride;
-    const NeuronTiles<double, R> tiles(network, theta),
-        others(network, same ? other.middle_rows(0, 0) : other);
+    const NeuronTiles<double, R> tiles(network, theta, options.threads),
+        others(network, same ? other.middle_rows(0, 0) : other, options.threads);
     const Index length = block_length(samples);
     const Index chunk = chunk_length(0, length, (tiles.tiles() + others.tiles()) * kWidth, d, samples);
     const Index stride = chunk * kWidth;
     const int threads =
         threads_for(activation_cost(chunk, theta.rows + other.rows, d + other.rows / 2), options.threads);
 
-    std::vector<double> s(tiles.tiles() * stride), s_other(others.tiles() * stride);
+    Scratch<double> s(tiles.tiles() * stride), s_other(others.tiles() * stride);
     PairMoments<R> pairs(tiles.tiles(), same ? tiles.tiles() : others.tiles(), same, false);
     const auto add = [&](Index first, ConstMat batch, const double*) {
         const std::vector<SampleBlock> blocks = blocks_of(first, batch.rows, length);

@@ -1,10 +1,8 @@
 // Predictions, potentials and their gradients as sums over samples (eqs. (2.1) to (2.4)), tile by tile.
 #include "mfcore/features/features.hpp"
 
-#include <memory>
-#include <vector>
-
 #include "base/parallel.hpp"
+#include "base/scratch.hpp"
 #include "data/chunks.hpp"
 #include "network/neurons.hpp"
 
@@ -28,28 +26,25 @@ public:
     Activations(const Tiles& tiles, Index chunk, bool slopes)
         : tiles_(tiles),
           chunk_(chunk),
-          values_(std::make_unique_for_overwrite<double[]>(size())),
-          slopes_(slopes ? std::make_unique_for_overwrite<double[]>(size()) : nullptr) {}
+          values_(tiles.tiles() * chunk * kWidth),
+          slopes_(slopes ? values_.size() : 0) {}
 
-    double* value(Index t) { return values_.get() + t * chunk_ * kWidth; }
-    double* slope(Index t) { return slopes_ ? slopes_.get() + t * chunk_ * kWidth : nullptr; }
+    double* value(Index t) { return values_.data() + t * chunk_ * kWidth; }
+    double* slope(Index t) { return slopes_.empty() ? nullptr : slopes_.data() + t * chunk_ * kWidth; }
     void compute(const Activation& sigma, Index t, ConstMat x) {
         tiles_.activate(sigma, t, x, value(t), slope(t));
     }
 
 private:
-    std::size_t size() const { return static_cast<std::size_t>(tiles_.tiles() * chunk_ * kWidth); }
-
     const Tiles& tiles_;
     Index chunk_;
-    // Not set to zero first: of a million neurons this is a gigabyte, in one piece that nothing interrupts.
-    std::unique_ptr<double[]> values_, slopes_;
+    Scratch<double> values_, slopes_;
 };
 
 /// Masses m_i a_i of a measure in tile order: f_q = sum_i masses[i] sigma(z_qi).
 template <int R>
-std::vector<double> masses_of(const NeuronTiles<double, R>& tiles, const double* weights) {
-    std::vector<double> masses(tiles.tiles() * tiles.kWidth);
+Scratch<double> masses_of(const NeuronTiles<double, R>& tiles, const double* weights) {
+    Scratch<double> masses(tiles.tiles() * tiles.kWidth, 0.0);
     for (Index i = 0; i < tiles.count(); ++i) {
         const double mass = weights ? weights[i] : 1.0 / static_cast<double>(tiles.count());
         masses[i] = mass * tiles.a(0)[i];
@@ -85,9 +80,9 @@ public:
 
     Projection(const NeuronTiles<double, R>& tiles, bool gradient)
         : tiles_(tiles),
-          sum_s_(tiles.tiles() * kWidth),
-          sum_slope_(gradient ? sum_s_.size() : 0),
-          sum_x_(gradient ? sum_s_.size() * tiles.dimension() : 0) {}
+          sum_s_(tiles.tiles() * kWidth, 0.0),
+          sum_slope_(gradient ? sum_s_.size() : 0, 0.0),
+          sum_x_(gradient ? sum_s_.size() * tiles.dimension() : 0, 0.0) {}
 
     /// Add a chunk of samples for tile t; the slopes are overwritten by e_q s'_qi.
     void add(Index t, ConstMat x, const double* e, const double* value, double* slope) {
@@ -128,7 +123,7 @@ public:
 
 private:
     const NeuronTiles<double, R>& tiles_;
-    std::vector<double> sum_s_, sum_slope_, sum_x_;
+    Scratch<double> sum_s_, sum_slope_, sum_x_;
 };
 
 template <int R, int S>
@@ -140,8 +135,9 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     // Neurons in their own field, the usual case: their activations serve both passes.
     const bool shared = rho && rho->points.data == theta.data && rho->points.rows == theta.rows &&
                         rho->points.stride == theta.stride;
-    const NeuronTiles<double, R> tiles(network, theta);
-    const NeuronTiles<double, S> sources(network, rho && !shared ? rho->points : theta.middle_rows(0, 0));
+    const NeuronTiles<double, R> tiles(network, theta, options.threads);
+    const NeuronTiles<double, S> sources(network, rho && !shared ? rho->points : theta.middle_rows(0, 0),
+                                         options.threads);
     const Index chunk = std::min(samples, chunk_size(std::max(tiles.count(), sources.count()), d));
     const int threads =
         threads_for(activation_cost(chunk, tiles.count() + sources.count(), d), options.threads);
@@ -149,15 +145,14 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     Activations<R> own(tiles, wanted || shared ? chunk : 0, gradient);
     Activations<S> theirs(sources, chunk, false);
     Projection<R> projection(tiles, gradient);
-    const auto masses_own = shared ? masses_of(tiles, rho->weights) : std::vector<double>{};
-    const auto masses = rho && !shared ? masses_of(sources, rho->weights) : std::vector<double>{};
-    std::vector<double> f(chunk), e(chunk);
-    std::vector<double> partial(std::max(tiles.tiles(), sources.tiles()) * chunk);
+    const auto masses_own = shared ? masses_of(tiles, rho->weights) : Scratch<double>{};
+    const auto masses = rho && !shared ? masses_of(sources, rho->weights) : Scratch<double>{};
+    Scratch<double> f(chunk), e(chunk), partial(std::max(tiles.tiles(), sources.tiles()) * chunk);
 
     double squares = 0;
     const auto add = [&](Index, ConstMat batch, const double* y) {
         const Index rows = batch.rows;
-        const auto forward = [&](Index t, auto& activations, const std::vector<double>& m, auto width) {
+        const auto forward = [&](Index t, auto& activations, const Scratch<double>& m, auto width) {
             activations.compute(network.activation, t, batch);
             if (!m.empty()) {
                 constexpr int W = width();
@@ -198,13 +193,13 @@ void predict(const Network& network, const Measure& rho, ConstMat x, double* f, 
     require_rows(network, rho.points, x.cols, "measure");
     with_tile_width<double>(rho.points.rows, [&](auto width) {
         constexpr int R = width();
-        const NeuronTiles<double, R> tiles(network, rho.points);
+        const NeuronTiles<double, R> tiles(network, rho.points, threads);
         const auto masses = masses_of(tiles, rho.weights);
         constexpr Index kRows = 64;
         const int team = threads_for(activation_cost(x.rows, tiles.count(), x.cols), threads);
         for_blocks(x.rows, kRows, team, [&](Index, Index begin, Index end) {
             const Index rows = end - begin;
-            std::vector<double> value(rows * tiles.kWidth), partial(rows);
+            Scratch<double> value(rows * tiles.kWidth), partial(rows);
             std::fill(f + begin, f + end, 0.0);
             for (Index t = 0; t < tiles.tiles(); ++t) {
                 if (t % 64 == 0) check_stop();

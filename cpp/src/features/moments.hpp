@@ -5,7 +5,6 @@
 // operations per entry.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "network/neurons.hpp"
@@ -46,22 +45,32 @@ inline std::vector<SampleBlock> blocks_of(Index first, Index count, Index length
 /// block writes without reading, so that the memory is fresh until the threads that use it touch it.
 class BlockMoments {
 public:
-    BlockMoments(Index size, bool errors)
-        : size_(size),
-          mean_(std::make_unique_for_overwrite<double[]>(size)),
-          spread_(errors ? std::make_unique_for_overwrite<double[]>(size) : nullptr) {}
+    BlockMoments(Index size, bool errors) : size_(size), mean_(size), spread_(errors ? size : 0) {}
 
-    /// block_mean = sums * scale.
-    void update(Index at, simd::Vec<double> sums, double scale, const BlockWeight& w) {
-        if (w.spread == 0) {  // nothing before
-            simd::store(&mean_[at], sums * scale);
-            if (spread_) simd::store(&spread_[at], simd::Vec<double>{});
-            return;
+    /// Add the block means sums * scale of entries at .. at + count - 1.
+    void update(Index at, const double* sums, Index count, double scale, const BlockWeight& w) {
+        constexpr Index kLanes = simd::kLanes<double>;
+        double* const mean = mean_.data() + at;
+        double* const spread = spread_.empty() ? nullptr : spread_.data() + at;
+        const bool first = w.spread == 0;
+        for (Index k = 0; first && k < count; k += kLanes) {
+            simd::store(mean + k, simd::load(sums + k) * scale);
+            if (spread) simd::store(spread + k, simd::Vec<double>{});
         }
-        const simd::Vec<double> mean = simd::load(&mean_[at]);
-        const simd::Vec<double> delta = sums * scale - mean;
-        simd::store(&mean_[at], mean + delta * w.share);
-        if (spread_) simd::store(&spread_[at], simd::load(&spread_[at]) + delta * delta * w.spread);
+        for (Index k = 0; !first && k < count; k += kLanes) {
+            const simd::Vec<double> before = simd::load(mean + k),
+                                    delta = simd::load(sums + k) * scale - before;
+            simd::store(mean + k, before + delta * w.share);
+            if (spread) simd::store(spread + k, simd::load(spread + k) + delta * delta * w.spread);
+        }
+    }
+    /// Ask for entries that are soon to be updated: they lie far away, and nothing else announces them.
+    void prefetch(Index at, Index count) const {
+        constexpr Index kLine = 64 / sizeof(double);
+        for (Index k = 0; k < count; k += kLine) {
+            __builtin_prefetch(&mean_[at + k], 1);
+            if (!spread_.empty()) __builtin_prefetch(&spread_[at + k], 1);
+        }
     }
     Index size() const { return size_; }
     /// Turn the deviations of entries [begin, end) into standard errors of the mean, once all `blocks` blocks
@@ -76,7 +85,7 @@ public:
 
 private:
     Index size_;
-    std::unique_ptr<double[]> mean_, spread_;
+    Scratch<double> mean_, spread_;
 };
 
 /// Means of s_i s'_j for all pairs of tiles of two sets of neurons, or for j <= i of one set (symmetric).
@@ -85,6 +94,7 @@ class PairMoments {
 public:
     static constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
     static constexpr Index kGroup = 4;  // tiles whose activations are reused from cache together
+    static constexpr Index kSlab = 64;  // samples: those of two tiles stay in the first-level cache
 
     PairMoments(Index rows, Index cols, bool symmetric, bool errors)
         : rows_(rows), cols_(cols), symmetric_(symmetric), moments_(size(rows, cols, symmetric), errors) {
@@ -123,15 +133,24 @@ private:
         return (symmetric_ ? i * (i + 1) / 2 + j : i * cols_ + j) * kWidth * kWidth;
     }
     void add_block(Index at, const double* s, const double* other, const SampleBlock& block) {
-        tiles::for_columns(kWidth, [&](Index n, auto count) {
-            constexpr int C = count();
-            simd::Vec<double> acc[C][R] = {};
-            tiles::accumulate<double, R, C, true>(block.length, s, kWidth, other + n, kWidth, 1, acc);
-            for (int c = 0; c < C; ++c)
-                for (int r = 0; r < R; ++r)
-                    moments_.update(at + (n + c) * kWidth + r * simd::kLanes<double>, acc[c][r], block.scale,
-                                    block.weight);
-        });
+        constexpr Index kLanes = simd::kLanes<double>;
+        double sums[kWidth * kWidth] = {};
+        moments_.prefetch(at, kWidth * kWidth);
+        for (Index q = 0; q < block.length; q += kSlab) {
+            const Index rows = std::min(kSlab, block.length - q);
+            tiles::for_columns(kWidth, [&](Index n, auto count) {
+                constexpr int C = count();
+                simd::Vec<double> acc[C][R];
+                double* const sum = sums + n * kWidth;
+                for (int c = 0; c < C; ++c)
+                    for (int r = 0; r < R; ++r) acc[c][r] = simd::load(sum + c * kWidth + r * kLanes);
+                tiles::accumulate<double, R, C, true>(rows, s + q * kWidth, kWidth, other + q * kWidth + n,
+                                                      kWidth, 1, acc);
+                for (int c = 0; c < C; ++c)
+                    for (int r = 0; r < R; ++r) simd::store(sum + c * kWidth + r * kLanes, acc[c][r]);
+            });
+        }
+        moments_.update(at, sums, kWidth * kWidth, block.scale, block.weight);
     }
 
     Index rows_, cols_;
@@ -153,10 +172,10 @@ public:
           x_(gradient ? tiles.tiles() * kWidth * d_ : 0, true),
           gradient_(gradient) {}
 
-    /// Slopes are overwritten by -y_q s'_qi. `scratch` holds d * kWidth numbers.
-    void add(Index t, const SampleBlock& block, ConstMat x, const double* y, const double* s, double* slope,
-             double* scratch) {
+    /// Slopes are overwritten by -y_q s'_qi.
+    void add(Index t, const SampleBlock& block, ConstMat x, const double* y, const double* s, double* slope) {
         constexpr Index lanes = simd::kLanes<double>;
+        double sums[kWidth], slope_sums[kWidth];
         for (int r = 0; r < R; ++r) {
             simd::Vec<double> sum{}, sum_slope{};
             for (Index q = 0; q < block.length; ++q) {
@@ -167,15 +186,16 @@ public:
                 simd::store(slope + at, c);
                 sum_slope += c;
             }
-            const Index at = t * kWidth + r * lanes;
-            value_.update(at, sum, block.scale, block.weight);
-            if (gradient_) slope_.update(at, sum_slope, block.scale, block.weight);
+            simd::store(sums + r * lanes, sum);
+            simd::store(slope_sums + r * lanes, sum_slope);
         }
+        value_.update(t * kWidth, sums, kWidth, block.scale, block.weight);
         if (!gradient_) return;
+        slope_.update(t * kWidth, slope_sums, kWidth, block.scale, block.weight);
+        Scratch<double> products(d_ * kWidth);
         tiles::backward<double, R>(x.middle_rows(block.begin, block.length), slope + block.begin * kWidth,
-                                   kWidth, 0.0, scratch);
-        for (Index at = 0; at < d_ * kWidth; at += lanes)
-            x_.update(t * kWidth * d_ + at, simd::load(scratch + at), block.scale, block.weight);
+                                   kWidth, 0.0, products.data());
+        x_.update(t * kWidth * d_, products.data(), d_ * kWidth, block.scale, block.weight);
     }
 
     const BlockMoments& value() const { return value_; }

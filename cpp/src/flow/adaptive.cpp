@@ -3,8 +3,10 @@
 // (6.12).
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
+#include "base/scratch.hpp"
 #include "flow/vectors.hpp"
 #include "mfcore/base/errors.hpp"
 
@@ -59,6 +61,7 @@ public:
 
     End run(double t, const StopPredicate& wants_stop) override {
         require(t >= shown_, "t", "must not be before the present time", t);
+        const ScratchStore::Scope scope(memory_);
         StopPoll stop(wants_stop);
         while (t_ < t) {
             const End end = flow::unless_interrupted([&] { return advance(); });
@@ -107,7 +110,7 @@ public:
                          static_cast<double>(counts_.steps),
                          static_cast<double>(counts_.rejected),
                          static_cast<double>(counts_.evaluations),
-                         counts_.drift};
+                         counts_.risk_error};
         each_vector(*this,
                     [&](const Vector& v) { state.vectors.insert(state.vectors.end(), v.begin(), v.end()); });
         return state;
@@ -124,7 +127,7 @@ public:
         for (double* to : {&dense_t_, &dense_h_}) *to = *number++;
         for (Index* to : {&counts_.steps, &counts_.rejected, &counts_.evaluations})
             *to = static_cast<Index>(*number++);
-        counts_.drift = *number;
+        counts_.risk_error = *number;
         const double* from = state.vectors.data();
         each_vector(*this, [&](Vector& v) {
             std::copy_n(from, v.size(), v.data());
@@ -255,7 +258,7 @@ private:
             dense_[3][i] = change - h_ * k[6][i] - bend;
             dense_[4][i] = h_ * fifth;
         }
-        counts_.drift += flow::risk_change(system_, k[6], [&](Index i) { return error_of(i); });
+        counts_.risk_error += flow::risk_change(system_, k[6], [&](Index i) { return error_of(i); });
         dense_t_ = t_;
         dense_h_ = h_;
         t_ += h_;
@@ -272,6 +275,7 @@ private:
 
     System system_;
     AdaptiveParams params_;
+    ScratchStore memory_{SIZE_MAX};  // all that a step needs
     double t_ = 0, shown_ = 0, h_ = 0, first_h_ = 0, last_error_ = 1e-4;
     bool rejected_ = false;  // the last attempt
     bool known_ = false;     // slope 0 is the velocity at y_

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "base/scratch.hpp"
 #include "mfcore/base/errors.hpp"
 
 namespace mfcore::inline flow {
@@ -86,7 +87,7 @@ private:
             const Index count = std::min(group_, n - from);
             const int threads = threads_for(count * point_cost(), options_.threads);
             for_blocks(count, block_, threads, [&](Index, Index first, Index last) {
-                std::vector<double> scratch(static_cast<std::size_t>(rows_ * q * std::max<Index>(k, 1)));
+                Scratch<double> scratch(rows_ * q * std::max<Index>(k, 1));
                 for (Index begin = from + first; begin < from + last; begin += rows_)
                     body(begin, std::min(begin + rows_, from + last), scratch.data());
             });

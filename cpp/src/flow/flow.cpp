@@ -2,8 +2,10 @@
 #include "mfcore/flow/flow.hpp"
 
 #include <cmath>
+#include <cstdint>
 
 #include "base/parallel.hpp"
+#include "base/scratch.hpp"
 #include "flow/vectors.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
@@ -27,12 +29,14 @@ public:
           noise_(params.temperature > 0 ? system_.size : 0),
           across_(params.temperature > 0 && !system_.nonnegative.empty() ? system_.size : 0),
           measured_(params.temperature == 0 && !system_.masses.empty()) {
-        for (Vector& k : slopes_) k.resize(system_.size);
+        for (int s = 0; s < 5; ++s)
+            if (needs(s)) slopes_[s].resize(system_.size);
     }
 
     End run(double t, const StopPredicate& wants_stop) override {
-        const auto target = static_cast<Index>(std::nearbyint(t / params_.step));
+        const auto target = before_ + static_cast<Index>(std::nearbyint((t - since_) / params_.step));
         require(target >= counts_.steps, "t", "must not be before the present time", t);
+        const ScratchStore::Scope scope(memory_);
         StopPoll stop(wants_stop);
         while (counts_.steps < target) {
             const End end = flow::unless_interrupted([&] { return advance(); });
@@ -42,27 +46,47 @@ public:
         return End::reached;
     }
 
+    End finish(double t) override {
+        const double left = t - this->t();
+        require(left > 0 && left < params_.step, "t", "must be less than a step ahead", t);
+        h_ = left;
+        const End end = flow::unless_interrupted([&] { return advance(); });
+        h_ = params_.step;
+        if (end != End::reached) return end;
+        since_ = t;
+        before_ = counts_.steps;
+        return end;
+    }
+
     Index size() const override { return system_.size; }
-    double t() const override { return static_cast<double>(counts_.steps) * params_.step; }
+    double t() const override { return since_ + static_cast<double>(counts_.steps - before_) * params_.step; }
     double step_size() const override { return params_.step; }
     void get(double* y) const override { std::copy(y_.begin(), y_.end(), y); }
 
     FlowState save() const override {
-        return {{static_cast<double>(counts_.steps), static_cast<double>(counts_.evaluations), counts_.drift,
-                 known_ ? 1.0 : 0.0},
+        return {{static_cast<double>(counts_.steps), static_cast<double>(counts_.evaluations),
+                 counts_.risk_error, known_ ? 1.0 : 0.0, since_, static_cast<double>(before_)},
                 y_};
     }
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 4, "numbers", "has the wrong length", state.numbers.size());
+        require(state.numbers.size() == 6, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == y_.size(), "vectors", "has the wrong length", state.vectors.size());
         counts_.steps = static_cast<Index>(state.numbers[0]);
         counts_.evaluations = static_cast<Index>(state.numbers[1]);
-        counts_.drift = state.numbers[2];
+        counts_.risk_error = state.numbers[2];
+        since_ = state.numbers[4];
+        before_ = static_cast<Index>(state.numbers[5]);
         y_ = state.vectors;
         known_ = state.numbers[3] != 0 && system_.velocity(y_.data(), slopes_[0].data());
     }
 
 private:
+    /// Whether slope s is used: those of the stages, and beyond them that at the end of a step and a scratch.
+    bool needs(int s) const {
+        const int stages = params_.scheme == Scheme::euler ? 1 : params_.scheme == Scheme::heun ? 2 : 4;
+        return s < stages || (s == 2 && params_.scheme == Scheme::heun) || (s == 4 && measured_);
+    }
+
     /// One step. Anything but `reached` leaves the state as it was.
     End advance() {
         if (!known_ && !velocity(y_, 0)) return End::interrupted;
@@ -83,7 +107,7 @@ private:
     /// next_ = what the scheme makes of y_, whose velocity is slope 0: eqs. (6.9) to (6.11). False:
     /// interrupted.
     bool propose() {
-        const double h = params_.step;
+        const double h = h_;
         const auto& k = slopes_;
         const std::size_t n = y_.size();
         draw_noise();
@@ -127,9 +151,9 @@ private:
             // trapezoidal rule, of order 2 and exact to the same order, the last stage of Runge and Kutta
             // against what it stands for.
             const int last = params_.scheme == Scheme::euler ? 0 : params_.scheme == Scheme::heun ? 1 : 3;
-            const double part = params_.scheme == Scheme::rk4 ? params_.step / 6 : params_.step / 2;
+            const double part = params_.scheme == Scheme::rk4 ? h_ / 6 : h_ / 2;
             if (!velocity(next_, 4)) return false;
-            counts_.drift += flow::risk_change(system_, slopes_[4], [&](Index i) {
+            counts_.risk_error += flow::risk_change(system_, slopes_[4], [&](Index i) {
                 return flow::has_wall(system_, i) && next_[i] == 0
                            ? 0.0
                            : part * (slopes_[4][i] - slopes_[last][i]);
@@ -147,7 +171,7 @@ private:
         const random::Stream stream{params_.seed, random::Purpose::langevin,
                                     static_cast<std::uint64_t>(counts_.steps)};
         const auto columns = static_cast<Index>(system_.speed.size());
-        const double amplitude = std::sqrt(2 * params_.step * params_.temperature);
+        const double amplitude = std::sqrt(2 * h_ * params_.temperature);
         std::vector<double> scale(columns);
         for (Index j = 0; j < columns; ++j) scale[j] = amplitude * std::sqrt(system_.speed[j]);
         const int threads = threads_for(4 * system_.size, params_.threads);
@@ -189,6 +213,10 @@ private:
 
     System system_;
     FixedParams params_;
+    double h_ = params_.step;  // of the present step
+    double since_ = 0;         // the time after `before_` steps, up to which one was shortened
+    Index before_ = 0;
+    ScratchStore memory_{SIZE_MAX};  // all that a step needs
     Vector y_, next_, noise_, across_;
     bool measured_;       // steps are judged by the velocity at their end
     bool known_ = false;  // slope 0 is the velocity at y_

@@ -28,7 +28,7 @@ double dot(const double* a, const double* b, Index n) {
 std::vector<double> speeds(const Network& network, Index d, const Rates& rates) {
     std::vector<double> speed(network.row(d), rates.w);
     if (network.has_a()) speed[0] = network.output == Output::trained ? rates.a : 0;
-    if (network.has_b()) speed[network.b_at()] = rates.b;
+    if (network.has_b()) speed[network.b_at()] = network.trains_b() ? rates.b : 0;
     return speed;
 }
 

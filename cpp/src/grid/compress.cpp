@@ -1,11 +1,11 @@
 // Compression of a table of features to low rank (eq. (2.6)).
 #include "mfcore/grid/compress.hpp"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "base/thin_svd.hpp"
+#include "base/dense.hpp"
 #include "mfcore/base/errors.hpp"
 
 namespace mfcore::inline grid {
@@ -27,11 +27,11 @@ LowRank compress(ConstMat values, double tolerance) {
     const Index n = values.rows, q = values.cols;
     Eigen::MatrixXd left, factor = table;
     if (n > q) {
-        const Eigen::HouseholderQR<Eigen::MatrixXd> qr(factor);
-        left = qr.householderQ() * Eigen::MatrixXd::Identity(n, q);
-        factor = qr.matrixQR().topRows(q).triangularView<Eigen::Upper>();
+        dense::Qr qr = dense::householder(factor);
+        left = std::move(qr.q);
+        factor = std::move(qr.r);
     }
-    const ThinSvd svd = thin_svd(factor);
+    const dense::ThinSvd svd = dense::thin_svd(factor);
     const Eigen::VectorXd& sizes = svd.sizes;
     const Index full = sizes.size();
     // With sigma_{r+1} the largest one left out, no entry deviates by more than sigma_{r+1}.
@@ -41,9 +41,9 @@ LowRank compress(ConstMat values, double tolerance) {
     Eigen::MatrixXd basis, coefficients, rest;
     for (;; ++rank) {
         basis = svd.left.leftCols(rank);
-        if (n > q) basis = left * basis;
+        if (n > q) basis = dense::multiply(left, basis);
         coefficients = sizes.head(rank).asDiagonal() * svd.right.leftCols(rank).transpose();
-        rest = table - basis * coefficients;
+        rest = table - dense::multiply(basis, coefficients);
         out.error = rest.cwiseAbs().maxCoeff() / largest;
         if (out.error <= tolerance || rank == full) break;
     }

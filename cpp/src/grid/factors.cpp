@@ -1,3 +1,4 @@
+// Factors of tables of features on a grid (eq. (2.8)): products of functions of single coordinates.
 #include "mfcore/grid/factors.hpp"
 
 #include <algorithm>

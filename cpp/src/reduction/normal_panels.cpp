@@ -1,3 +1,4 @@
+// Panels of a normal law: their Gauss nodes, and projections of functions with a kink in a panel.
 #include "mfcore/reduction/normal_panels.hpp"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
+// One panel of a law on the line: orthonormal polynomials, Gauss nodes and projections onto them.
 #include "mfcore/reduction/panel.hpp"
 
+#include <Eigen/Core>
 #include <cmath>
 
 #include "base/jacobi.hpp"
@@ -27,7 +29,7 @@ Panel::Panel(double from, double to, const std::function<double(double)>& log_de
     log_mass = largest + std::log(mass);
     w /= mass;
 
-    Jacobi jacobi{Eigen::VectorXd::Zero(kOrder), Eigen::VectorXd::Ones(kOrder)};
+    Jacobi jacobi(kOrder);
     Eigen::ArrayXd before = Eigen::ArrayXd::Zero(n), p = Eigen::ArrayXd::Ones(n);
     double off = 0;
     for (Index k = 0; k < kOrder; ++k) {

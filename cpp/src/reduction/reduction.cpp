@@ -22,7 +22,7 @@ constexpr double kSmall = 20;  // below this dimension features have kinks that 
 }  // namespace
 
 struct ReducedFeatures::Point {
-    double a = 1, b = 0;
+    double a = 1, b = 0;  // a times the scale
     const double* s = nullptr;
     std::array<double, 2> r{};  // >= 0
 };
@@ -41,10 +41,11 @@ struct ReducedFeatures::Chunk {
 
 ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims,
                                  ConstMat nodes, std::shared_ptr<const ChiPanels> panels,
-                                 std::shared_ptr<const NormalPanels> along)
+                                 std::shared_ptr<const NormalPanels> along, double scale)
     : sigma_(sigma),
       has_a_(has_a),
       has_b_(has_b),
+      scale_(scale),
       nodes_(nodes.rows),
       dims_(std::move(dims)),
       panels_(std::move(panels)),
@@ -94,7 +95,7 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
 
 ReducedFeatures::Point ReducedFeatures::take_apart(const double* z) const {
     Point p;
-    if (has_a_) p.a = *z++;
+    p.a = has_a_ ? scale_ * *z++ : scale_;
     if (has_b_) p.b = *z++;
     p.s = z;
     for (Index i = 0; i < radii(); ++i) p.r[static_cast<std::size_t>(i)] = std::max(z[directions_ + i], 0.0);
@@ -352,7 +353,7 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
                 for (Index i = 0; i < count; ++i, row += k) {
                     double* g = row;
                     const double* node = columns_.data() + first + i;
-                    if (has_a_) *g++ = chunk.S[i];
+                    if (has_a_) *g++ = scale_ * chunk.S[i];
                     if (has_b_) *g++ = p.a * chunk.S_m[i];
                     if (along_) *g++ = p.a * chunk.S_s[i];
                     for (Index j = 0; j < directions_ && !along_; ++j)

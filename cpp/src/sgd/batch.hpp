@@ -127,7 +127,7 @@ private:
             // sigma(0) != 0 would make output weights of the neurons that only fill the last tile.
             std::fill(state.a(t) + state.filled(t), state.a(t) + kWidth, T(0));
         }
-        if (network_.has_b()) pull(state.b(t), params_.rates.b, sums.b);
+        if (network_.trains_b()) pull(state.b(t), params_.rates.b, sums.b);
     }
 
     const Network& network_;

@@ -233,7 +233,7 @@ private:
                 h_b = static_cast<T>(h * params_.rates.b);
         const T keep_a = T(1) - h_a * static_cast<T>(params_.ridge),
                 keep_b = T(1) - h_b * static_cast<T>(params_.ridge);
-        const bool trains_a = network_.output == Output::trained, trains_b = network_.has_b();
+        const bool trains_a = network_.output == Output::trained, trains_b = network_.trains_b();
         for (Index v = 0; v < stride_; v += lanes) {
             const simd::Vec<T> a = simd::load(a_.data() + v);
             simd::Vec<T> sum_a{}, sum_b{};

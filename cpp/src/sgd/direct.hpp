@@ -22,14 +22,14 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
     constexpr Index lanes = simd::kLanes<T>, width = NeuronTiles<T, R>::kWidth;
     const Index d = tile.dimension();
     const T inverse_count = T(1) / static_cast<T>(tile.count()), ridge = static_cast<T>(params.ridge);
-    const bool trains_a = network.output == Output::trained, trains_b = network.has_b();
+    const bool trains_a = network.output == Output::trained, trains_b = network.trains_b();
     T* const w = tile.w(0);
     Vec a[R], b[R] = {}, real[R];  // real: 1 for neurons, 0 for what fills the tile
     T numbers[width];
     for (Index i = 0; i < width; ++i) numbers[i] = i < tile.count() ? T(1) : T(0);
     for (int r = 0; r < R; ++r) {
         a[r] = simd::load(tile.a(0) + r * lanes);
-        if (trains_b) b[r] = simd::load(tile.b(0) + r * lanes);
+        if (network.has_b()) b[r] = simd::load(tile.b(0) + r * lanes);
         real[r] = simd::load(numbers + r * lanes);
     }
     Vec z[R] = {};

@@ -90,7 +90,7 @@ public:
                     slope_[q * n_ + i] = h * params_.rates.w * slope;
                 }
                 if (network_.output == Output::trained) pull(theta_(i, 0), h * params_.rates.a, sum_a);
-                if (network_.has_b()) pull(theta_(i, network_.b_at()), h * params_.rates.b, sum_b);
+                if (network_.trains_b()) pull(theta_(i, network_.b_at()), h * params_.rates.b, sum_b);
             }
             for (Index i = begin; i < end; i += 4) {
                 if (i + 4 <= end)

@@ -133,7 +133,7 @@ private:
             pull_tile<double, R>(at, 1 - h * rate * params_.ridge, h * rate, sum);
         };
         if (network_.output == Output::trained) pull(moved.a(t), params_.rates.a, sums.a);
-        if (network_.has_b()) pull(moved.b(t), params_.rates.b, sums.b);
+        if (network_.trains_b()) pull(moved.b(t), params_.rates.b, sums.b);
     }
 
     const Network& network_;

@@ -157,7 +157,8 @@ public:
         const Index row = network_.row(d_), w_at = network_.w_at();
         normals(random::Purpose::langevin, step, first_ * row, owned_ * row);
         const double a = network_.output == Output::trained ? amplitude(h, params_.rates.a) : 0;
-        const double b = amplitude(h, params_.rates.b), w = amplitude(h, params_.rates.w);
+        const double b = network_.trains_b() ? amplitude(h, params_.rates.b) : 0,
+                     w = amplitude(h, params_.rates.w);
         for (Index i = 0; i < owned_; ++i) {
             const T* g = draws_.data() + i * row;
             if (network_.has_a()) state.a(tile0_)[i] += static_cast<T>(a) * g[0];

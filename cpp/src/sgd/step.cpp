@@ -68,7 +68,7 @@ public:
                                theta_(i, j) -= h * speed * (g[j] + params_.ridge * theta_(i, j));
                            };
                            if (network_.output == Output::trained) pull(0, rates.a);
-                           if (network_.has_b()) pull(network_.b_at(), rates.b);
+                           if (network_.trains_b()) pull(network_.b_at(), rates.b);
                            for (Index j = network_.w_at(); j < theta_.cols; ++j) pull(j, rates.w);
                        }
                    });
@@ -87,7 +87,7 @@ private:
 void add_noise(const Network& network, Mat theta, double h, Index step, const StepParams& params) {
     const auto amplitude = [&](double rate) { return std::sqrt(2 * h * params.temperature * rate); };
     const double a = network.output == Output::trained ? amplitude(params.rates.a) : 0;
-    const double b = amplitude(params.rates.b), w = amplitude(params.rates.w);
+    const double b = network.trains_b() ? amplitude(params.rates.b) : 0, w = amplitude(params.rates.w);
     const random::Stream stream{params.seed, random::Purpose::langevin, static_cast<std::uint64_t>(step)};
     for_blocks(theta.rows, kNeurons, threads_for(4 * theta.rows * theta.cols, params.threads),
                [&](Index, Index begin, Index end) {

@@ -34,8 +34,9 @@ def get_cmake_dir() -> str:
 def build_info() -> dict[str, Any]:
     """How the compiled core was built and what it uses here.
 
-    ``isa`` is the level in use and ``usable`` lists those this machine could use, lowest first; ``threads``
-    is the number of threads a call takes unless told otherwise.
+    ``isa`` is the level in use, ``installed`` lists those that were built and ``usable`` those of them that
+    this machine could use, lowest first; ``threads`` is the number of threads a call takes unless told
+    otherwise.
 
     Examples:
         >>> import mfcore
@@ -43,7 +44,12 @@ def build_info() -> dict[str, Any]:
         >>> info["isa"] in info["usable"]
         True
     """
-    return {**_core.build_info(), "usable": _loader.usable_levels(), "threads": _core.resolve_threads(0)}
+    return {
+        **_core.build_info(),
+        "installed": _loader.installed_levels(),
+        "usable": _loader.usable_levels(),
+        "threads": _core.resolve_threads(0),
+    }
 
 
 def _installed(folder: str) -> str:

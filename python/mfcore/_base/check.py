@@ -7,7 +7,8 @@ import math
 import numbers
 import reprlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from math import isfinite
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from . import free_memory
 Float = np.float64
 FloatArray = npt.NDArray[np.float64]
 
+_FEW = 4096  # entries up to which an array is checked at once, as the price of NumPy's calls counts there
+_FLOAT64 = np.dtype(np.float64)
 _SMALL_BYTES = 1 << 26  # requests for fewer bytes are granted without asking how much memory is free
 MOST_THREADS = 4096  # more than any machine has; OpenMP ends the process if it cannot start them
 
@@ -43,6 +46,8 @@ def number(
     finite: bool = True,
 ) -> float:
     """`value` as a float within the bounds given. NaN never passes; infinities only with finite=False."""
+    if type(value) is float and above < value < below and at_least <= value <= at_most and isfinite(value):
+        return value
     if not _is_real(value):
         raise TypeError(f"{name} must be a real number, got {shown(value)}")
     try:
@@ -55,10 +60,10 @@ def number(
         (x < below, below, "<"),
         (x <= at_most, at_most, "<="),
     ]
-    rules = [f"{sign} {bound:g}" for _, bound, sign in bounds if math.isfinite(bound)]
+    rules = [f"{sign} {bound:g}" for _, bound, sign in bounds if isfinite(bound)]
     if math.isnan(x) or (finite and math.isinf(x)):
         rules.insert(0, "finite" if finite else "a number")
-    elif all(ok for ok, bound, _ in bounds if math.isfinite(bound)):
+    elif all(ok for ok, bound, _ in bounds if isfinite(bound)):
         return x
     raise ValueError(f"{name} must be {' and '.join(rules)}, got {shown(value)}")
 
@@ -114,6 +119,13 @@ def squares(values: FloatArray, name: str) -> None:
         )
 
 
+def finite(values: FloatArray) -> bool:
+    """Whether all entries are finite. Few of them are multiplied by themselves, which is one quick call."""
+    if values.size <= _FEW and isfinite(np.vdot(values, values)):
+        return True
+    return bool(np.isfinite(values).all())
+
+
 def memory(need: float, name: str, value: Any) -> None:
     """Refuse `value` if it needs more memory (`need` bytes or more) than is free.
 
@@ -158,6 +170,12 @@ def did_you_mean(value: Any, options: Iterable[str]) -> str:
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
+def hint(value: Any, options: Iterable[str], otherwise: str) -> str:
+    """The end of a message about a name that is unknown: the closest one, or after `otherwise` all."""
+    options = list(options)
+    return did_you_mean(value, options) or f"; {otherwise} {', '.join(options) or 'none'}"
+
+
 def instance(value: Any, name: str, kind: type[Any] | tuple[type[Any], ...], what: str) -> None:
     """Refuse `value` unless it is a `kind`; `what` says in words where such a thing comes from."""
     if not isinstance(value, kind):
@@ -175,17 +193,17 @@ def array(
     `shape` gives the expected extents, None for a free one. NaN and infinities are refused, and so are masked
     entries: there is no number to use in their place.
     """
+    if _is_plain(value) and (shape is None or _fits(value.shape, shape)):
+        return value
     raw = _as_numpy(value, name)
     if raw.dtype.kind not in "fiu":
         what = f"dtype {raw.dtype}" if raw.dtype != object else _objects(value, raw)
         raise TypeError(f"{name} must hold real numbers, got {what}")
-    if shape is not None:
-        fits = raw.ndim == len(shape) and all(
-            want in (None, have) for want, have in zip(shape, raw.shape, strict=True)
-        )
-        if not fits:
-            want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
-            raise ValueError(f"{name} must have shape ({want}), got {raw.shape}")
+    if shape is not None and not _fits(raw.shape, shape):
+        want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
+        flat = len(shape) == 1 and raw.ndim == 2 and 1 in raw.shape
+        remedy = f"; {name}.ravel() has one dimension" if flat else ""
+        raise ValueError(f"{name} must have shape ({want}), got {raw.shape}{remedy}")
     if raw.size == 0 and not empty:
         raise ValueError(f"{name} must not be empty, got shape {raw.shape}")
     if raw.dtype != np.float64 or not raw.flags.carray:
@@ -197,6 +215,20 @@ def array(
         bad = tuple(int(i) for i in np.argwhere(~good)[0])
         at = f" at [{', '.join(map(str, bad))}]" if bad else ""
         raise ValueError(f"{name} must be finite, got {shown(raw[bad])}{at}")
+    return out
+
+
+def labels(value: Any, name: str, count: int) -> FloatArray:
+    """Check labels: one number for each of `count` samples."""
+    raw = _as_numpy(value, name)
+    if raw.ndim == 2 and raw.shape[1] > 1 and len(raw) == count:
+        raise ValueError(
+            f"{name} must have shape ({count},), got {raw.shape}: outputs are scalar, so one-hot and vector "
+            f"labels are learned a column at a time, such as {name}[:, 0]"
+        )
+    out = array(value, name, shape=(None,))
+    if len(out) != count:
+        raise ValueError(f"{name} must have one label for each of the {count} rows of X, got {len(out)}")
     return out
 
 
@@ -213,6 +245,24 @@ def output(out: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
         flags = ", ".join(f"{flag}={getattr(out.flags, flag)}" for flag in names)
         raise ValueError(f"{name} must be C-contiguous, aligned and writable, got {flags}")
     return out
+
+
+def _is_plain(value: Any) -> TypeGuard[FloatArray]:
+    """Whether `value` is a small array that passes every check and is used as it is."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype is _FLOAT64
+        and 0 < value.size <= _FEW
+        and (flags := value.flags).c_contiguous
+        and flags.aligned
+        and isfinite(np.vdot(value, value))
+    )
+
+
+def _fits(shape: tuple[int, ...], wanted: Sequence[int | None]) -> bool:
+    if len(shape) != len(wanted):
+        return False
+    return all(want is None or want == have for want, have in zip(wanted, shape, strict=True))
 
 
 def _is_real(value: Any) -> bool:

@@ -11,11 +11,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from .check import did_you_mean, shown
+from .check import hint, shown
 
 Table = dict[str, Any]
 T = TypeVar("T")
@@ -97,8 +97,11 @@ def shown_call(value: Any) -> str:
     return f"{type(value).__name__}({', '.join(given)})"
 
 
-def from_config(value: Any, where: str = "") -> Any:
-    """The inverse of `to_config`: tables with a kind become objects again, at any depth."""
+def from_config(value: Any, where: str = "", wanted: tuple[type, ...] = ()) -> Any:
+    """The inverse of `to_config`: tables with a kind become objects again, at any depth.
+
+    `wanted` are the types that the place is for, if they are known: an unknown kind is answered with theirs.
+    """
     _check_depth(where)
     if isinstance(value, list):
         return [from_config(entry, f"{where}[{i}]") for i, entry in enumerate(value)]
@@ -112,9 +115,8 @@ def from_config(value: Any, where: str = "") -> Any:
     for module in _MODULES:
         if isinstance(kind, str) and kind in module.KINDS:
             return _placed(partial(module.from_config, value), where)
-    known = sorted([*_CLASSES, *(name for module in _MODULES for name in module.KINDS)])
-    hint = did_you_mean(kind, known) or f"; known kinds: {', '.join(known)}"
-    raise ValueError(f"{_at(where)}unknown kind {shown(kind)}{hint}")
+    known = _kinds_of(wanted) or _kinds_of((object,))
+    raise ValueError(f"{_at(where)}unknown kind {shown(kind)}{hint(kind, known, 'known kinds:')}")
 
 
 def _build(cls: Any, table: Table, where: str) -> Any:
@@ -122,13 +124,33 @@ def _build(cls: Any, table: Table, where: str) -> Any:
     given = {key: entry for key, entry in table.items() if key != "kind"}
     for key in given:
         if key not in fields:
-            hint = did_you_mean(key, fields) or f"; it has {', '.join(fields)}"
-            raise ValueError(f"{_at(where)}{cls.__name__} has no field {key!r}{hint}")
+            raise ValueError(f"{_at(where)}{cls.__name__} has no field {key!r}{hint(key, fields, 'it has')}")
     for key, field in fields.items():
         if key not in given and field.default is field.empty:
             raise ValueError(f"{_at(where)}{cls.__name__} needs the field {key!r}")
-    values = {key: from_config(entry, _join(where, key)) for key, entry in given.items()}
+    values = {key: from_config(entry, _join(where, key), _types_of(cls, key)) for key, entry in given.items()}
     return _placed(lambda: cls(**values), where)
+
+
+def _types_of(cls: Any, field: str) -> tuple[type, ...]:
+    """The classes that a field is annotated with; none where the annotation does not tell."""
+    try:
+        hint = get_type_hints(cls).get(field)
+    except (NameError, TypeError):  # a name that is imported for type checkers alone
+        return ()
+    return tuple(t for t in (hint, *get_args(hint)) if inspect.isclass(t) and t is not type(None))
+
+
+def _kinds_of(types: tuple[type, ...]) -> list[str]:
+    """Names of the kinds that are of one of these types. A module of kinds makes the types it defines."""
+    own = [name for name, cls in _CLASSES.items() if inspect.isclass(cls) and issubclass(cls, types)]
+    made = [
+        name
+        for module in _MODULES
+        if object in types or any(t in vars(module).values() for t in types)
+        for name in module.KINDS
+    ]
+    return sorted([*(_CLASSES if object in types else own), *made])
 
 
 def _placed(build: Callable[[], T], where: str) -> T:

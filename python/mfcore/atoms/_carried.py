@@ -13,6 +13,7 @@ from .. import _core
 from .._base.check import FloatArray
 from ..grids._separable import Separable
 from ..reductions._model import ReducedModel
+from ..runs._clock import FixedClock
 from ..runs._ends import End
 from ..runs._rung import State
 from ..runs._stiff import KINDS, ImplicitFlow
@@ -63,6 +64,7 @@ class Carried:
         like: Carried | None = None,
     ) -> None:
         self._reduced, self._method, self._seed, self._threads = reduced, method, seed, threads
+        self.clock = None if method.step is None else FixedClock(method.step)
         self._tolerance, self._walls = tolerance, np.array(reduced.nonnegative)
         self._coarsest, self._most = mesh, most
         box, separable = None, None
@@ -102,21 +104,23 @@ class Carried:
     @property
     def counts(self) -> tuple[int, int, int, float]:
         """Steps done, steps refused, evaluations of ∇Ψ, and the error of the risk by steps (eq. (6.13))."""
-        flow, (steps, rejected, evaluations, drift) = self.flow, self._now.before
+        flow, (steps, rejected, evaluations, risk_error) = self.flow, self._now.before
         return (
             steps + flow.steps,
             rejected + flow.rejected,
             evaluations + flow.evaluations,
-            drift + flow.drift,
+            risk_error + flow.risk_error,
         )
 
     @property
     def points(self) -> FloatArray:
         """The atoms z_i, shape (N, k)."""
-        return self.flow.theta().reshape(len(self.weights), -1)
+        return self.flow.values().reshape(len(self.weights), -1)
 
     def advance(self, t: float, seconds: float) -> End:
         """Go to time t."""
+        if self.clock is not None and isinstance(self.flow, _core.Flow):
+            return self.clock.advance(self.flow, t, seconds)
         while (end := self.flow.advance(t - self._now.since, seconds)) is End.unresolved:
             self._adapt()
         return end
@@ -147,7 +151,7 @@ class Carried:
         """Go back to a saved state."""
         now = self._now
         mesh, weights, box, separable = now.mesh, now.weights, now.box, now.separable
-        slack, since, steps, rejected, evaluations, drift = state["before"].tolist()
+        slack, since, steps, rejected, evaluations, risk_error = state["before"].tolist()
         if mesh is not None:
             level, index = state["panels"].tolist()
             mesh = Mesh(mesh.curve, tuple(level), tuple(index))
@@ -156,7 +160,7 @@ class Carried:
             box, separable = None, None
         elif box is None or not np.array_equal(box, state["box"]):
             box, separable = separated(self._reduced, state["box"], self._walls)
-        counts = (int(steps), int(rejected), int(evaluations), drift)
+        counts = (int(steps), int(rejected), int(evaluations), risk_error)
         now = _Now(weights, mesh, slack, box, separable, since, counts)
         self._now = self._begin(now, np.zeros((len(weights), len(self._walls))), 0.0)
         self.flow.restore(dict(state))

@@ -86,7 +86,7 @@ class Companions:
 
     @property
     def runs(self) -> list[Carried]:
-        """All of them."""
+        """The coarser runs and the longer one."""
         return [*self._fewer, self._longer]
 
     def follow(self, seconds: float) -> End:
@@ -94,6 +94,12 @@ class Companions:
         deadline, t = time.monotonic() + seconds, self._atoms.t
         for companion in self.runs:
             to = self._even(t) if companion is self._longer else t
+            if (
+                companion.clock is not None
+                and companion is not self._longer
+                and self._atoms.clock is not None
+            ):
+                companion.clock.end = self._atoms.clock.end
             end = companion.advance(to, max(deadline - time.monotonic(), 0.0))
             if end in (End.interrupted, End.out_of_time):
                 return end
@@ -140,20 +146,26 @@ class Companions:
 
     def _even(self, t: float) -> float:
         """The last time up to t that fixed steps of twice the length can reach."""
-        h = self._method.step
-        return t if h is None else math.floor(t / h / 2 + 0.25) * 2 * h
+        clock = self._atoms.clock
+        if clock is None:
+            return t
+        whole = clock.whole(t) - (clock.whole(t) * clock.step > t * (1 + 1e-9))  # not beyond a shortened step
+        return whole // 2 * 2 * clock.step
 
     def _now(self) -> Carried | None:
-        """The companion with longer steps at the time of the run, after a single short step if one is
-        missing.
-        """
+        """The companion with longer steps at the time of the run, after the short steps that are missing."""
         missing, h = self._atoms.t - self._longer.t, self._method.step
         if abs(missing) <= 1e-9 * self._atoms.t:
             return self._longer
-        if h is None or abs(missing - h) > 0.5 * h:
+        if h is None or not 0 < missing < 2 * h:
             return None
         last = self._run(self._method, self._longer.points, self._longer.weights)
-        return last if last.advance(h, math.inf) is End.reached else None
+        assert last.clock is not None
+        if abs(missing - h) <= 1e-6 * h:
+            missing = h
+        else:  # the last step was shortened
+            last.clock.end = missing
+        return last if last.advance(missing, math.inf) is End.reached else None
 
 
 def _with_longer_steps(method: Atoms) -> Atoms:

@@ -18,6 +18,7 @@ from .._base.check import memory as check_memory
 from ..measures._measure import Cloud
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._clock import FixedClock
 from ..runs._ends import End, Ended, ended
 from ..runs._reduced import reduced_of
 from ..runs._rung import State, labelled, part_of
@@ -110,6 +111,11 @@ class AtomRung:
     def reduced(self) -> ReducedModel:
         """The features whose coordinates these are."""
         return self._reduced
+
+    @property
+    def clock(self) -> FixedClock | None:
+        """Of fixed steps."""
+        return self._atoms.clock
 
     @property
     def t(self) -> float:

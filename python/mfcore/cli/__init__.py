@@ -1,7 +1,7 @@
 """The command line, ``mfcore`` or ``python -m mfcore``: `main` is all of it.
 
-Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 143 terminated. Errors take one line; ``--debug``
-shows tracebacks.
+Exit codes: 0 done, 1 failed, 2 misused, 124 out of time, 130 interrupted, 143 terminated.
+Errors take one line; ``--debug`` shows tracebacks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _EXAMPLES = """examples:
   mfcore list                          what models are made of
   mfcore bench --quick                 speed against other implementations, small sizes
 
-exit codes: 0 done, 1 failed, 2 misused, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM, likewise)
+exit codes: 0 done, 1 failed, 2 misused, 124 out of time (max_seconds),
+130 interrupted (Ctrl-C), 143 terminated (SIGTERM, likewise)
 """
 
 

@@ -13,6 +13,7 @@ import mfcore
 
 from .. import activations, conventions, data, experiments, init, steppers
 from .._base.registry import public_names
+from .._core import _cpu, _loader
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -31,13 +32,10 @@ def _info(_: argparse.Namespace) -> None:
     from .._base.build import build_info
 
     built = build_info()
-    usable = ", ".join(built["usable"])
     rows = [
         ("mfcore", built["version"]),
-        (
-            "core",
-            f"{built['isa']}, {built['vector_bits']}-bit vectors (usable here: {usable}; MFCORE_ISA chooses)",
-        ),
+        ("core", f"{built['isa']}, {built['vector_bits']}-bit vectors"),
+        ("levels", _levels(built)),
         ("compiler", built["compiler"]),
         ("Eigen", built["eigen"]),
         ("OpenMP", built["openmp"]),
@@ -48,6 +46,19 @@ def _info(_: argparse.Namespace) -> None:
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:<{width}}  {value}")
+
+
+def _levels(built: dict[str, Any]) -> str:
+    """Which levels are installed, and how to get more."""
+    said = f"{', '.join(built['installed'])} installed"
+    if built["usable"] != built["installed"]:
+        said += f", {', '.join(built['usable'])} usable here"
+    if len(built["usable"]) > 1:
+        said += "; MFCORE_ISA chooses"
+    best = _cpu.levels()[-1:]
+    if best and best[0] not in built["installed"] and built["isa"] != "native":
+        return f"{said}; this machine supports {best[0]}: a build from source here has it"
+    return said if len(built["installed"]) > 1 else f"{said}; from a checkout, all: {_loader.BUILD_ALL}"
 
 
 def _list(_: argparse.Namespace) -> None:

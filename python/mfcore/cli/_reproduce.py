@@ -21,7 +21,11 @@ early and keeps what was run until then in NAME-partial.npz; the exit code is 13
 examples:
   mfcore reproduce isotropic-gaussians --quick
   mfcore reproduce predictable-failure --out figures --seed 1
+  mfcore reproduce all --quick --out figures
 """
+
+_ALL = "all"
+_PARTIAL = "-partial.npz"
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -35,7 +39,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
         epilog=f"experiments:\n{names}\n\n{_HELP}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    reproduce.add_argument("name", metavar="NAME", help="the experiment, see below")
+    reproduce.add_argument("name", metavar="NAME", help="the experiment, see below, or all")
     reproduce.add_argument("--quick", action="store_true", help="less than a minute on two cores")
     reproduce.add_argument("--out", metavar="DIR", default=".", help="folder to write to; default: this one")
     reproduce.add_argument("--seed", metavar="S", type=int, default=0, help="default: 0")
@@ -44,22 +48,36 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    folder, name = Path(arguments.out), arguments.name
-    experiments.summary(name)  # an unknown name is an error before the folder is made
+    names = experiments.NAMES if arguments.name == _ALL else (arguments.name,)
+    for name in names:
+        experiments.summary(name)  # an unknown name is an error before the folder is made
     if arguments.seed < 0:
         raise ValueError(f"--seed must be >= 0, got {arguments.seed}")
+    folder = Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{name}-partial.npz"
-    for path in (*(folder / (name + suffix) for suffix in experiments.suffixes(name)), partial):
-        unused(path, "--out", arguments.force)
+    for name in names:
+        for suffix in (*experiments.suffixes(name), _PARTIAL):
+            unused(folder / (name + suffix), "--out", arguments.force)
+    for k, name in enumerate(names, start=1):
+        if len(names) > 1:
+            print(f"{name}, {k} of {len(names)}", flush=True)
+        code = _one(arguments, name, folder)
+        if code:
+            return code
+    return 0
+
+
+def _one(arguments: argparse.Namespace, name: str, folder: Path) -> int:
+    """Run one experiment and write its files; returns the exit code."""
     work = experiments.Work(seed=arguments.seed, tell=_tell, progress=watched())
     try:
         report = experiments.run(name, quick=arguments.quick, work=work)
     except KeyboardInterrupt:
-        return _keep(work, partial)
-    made = _made(arguments, work)
+        return _keep(work, folder / (name + _PARTIAL))
+    made = _made(arguments, name, work)
     written: list[Path] = []
     _print(report.table())
+    print(report.said())
 
     def write(numbers: Path) -> None:
         written[:] = report.write(numbers.parent, made=made)
@@ -86,9 +104,9 @@ def _tell(line: str) -> None:
     print(line, flush=True)
 
 
-def _made(arguments: argparse.Namespace, work: experiments.Work) -> str:
+def _made(arguments: argparse.Namespace, name: str, work: experiments.Work) -> str:
     quick = " --quick" if arguments.quick else ""
-    command = f"mfcore reproduce {shlex.quote(arguments.name)}{quick} --seed {arguments.seed}"
+    command = f"mfcore reproduce {shlex.quote(name)}{quick} --seed {arguments.seed}"
     built, day = build_info(), time.strftime("%Y-%m-%d")
     return (
         f"Made by `{command}` in {work.seconds():.0f} s on {day}: "

@@ -14,7 +14,8 @@ from .._base import check, files
 from .._base.registry import Table
 from ..config import decode, read_table
 from ..runs._checkpoint import Found, HeldPath
-from ..runs._solve import plan_of, resume, solve
+from ..runs._plan import plan_of
+from ..runs._solve import resume, solve
 from ..runs._trajectory import Trajectory
 from ._show import summary, unused
 
@@ -44,7 +45,8 @@ examples:
 A run is resumed only if the file, as changed by --set, still describes it; what may differ is threads,
 max_seconds and the names of files. In Python mf.resume(FILE, horizon=…) goes on to a later end.
 Ctrl-C ends a run early: what there is is saved, the checkpoint stays, and the exit code is 130. So does
-SIGTERM, which batch systems send; then the exit code is 143.
+SIGTERM, which batch systems send; then the exit code is 143. So does max_seconds; then it is 124, as of
+timeout(1).
 """
 
 # The arguments of `mf.solve` that a file can hold: no functions; a terminal gets a progress bar anyway.
@@ -71,6 +73,12 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
     run.add_argument("--out", metavar="FILE.npz", help="default: the name of CONFIG, in this folder")
     run.add_argument("--force", action="store_true", help="overwrite files that exist")
     run.add_argument("--resume", action="store_true", help="go on from the checkpoint that the file names")
+    run.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show a bar (needs tqdm); by default on a terminal, if tqdm is installed",
+    )
     run.set_defaults(command=_run)
 
 
@@ -88,12 +96,12 @@ def _run(arguments: argparse.Namespace) -> int:
         place.release()
     where = f"saved in {saved}" if saved else "not saved"
     print(f"{summary(result)}\n{where}")
-    if result.status in ("diverged", "interrupted"):
+    if result.status in ("diverged", "interrupted", "out of time"):
         print(f"mfcore: {result.status}: {result.message}; {where}", file=sys.stderr)
     if failure:
         print(f"mfcore: error: {failure}", file=sys.stderr)
         return 1
-    codes: dict[str, int] = {"diverged": 1, "interrupted": arguments.termination.code}
+    codes: dict[str, int] = {"diverged": 1, "interrupted": arguments.termination.code, "out of time": LATE}
     return codes.get(result.status, 0)
 
 
@@ -113,9 +121,9 @@ def _solve(options: dict[str, Any], place: HeldPath | None, arguments: argparse.
     if arguments.resume and place is not None:
         _check_same(place, options, arguments.config)
         limits = {name: options[name] for name in ("threads", "max_seconds") if name in options}
-        return resume(place, **limits, progress=watched())
+        return resume(place, **limits, progress=_watched(arguments))
     try:
-        return solve(**options, checkpoint=place, progress=watched())
+        return solve(**options, checkpoint=place, progress=_watched(arguments))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{arguments.config}: {error}") from error
 
@@ -123,7 +131,7 @@ def _solve(options: dict[str, Any], place: HeldPath | None, arguments: argparse.
 def _check_same(checkpoint: HeldPath, options: dict[str, Any], source: str) -> None:
     """Refuse to resume a run if the file now describes another one."""
     plan = plan_of(
-        **{name: options[name] for name in ("horizon", "save_at", "risk", "keep") if name in options}
+        **{name: options[name] for name in ("horizon", "save_at", "risk", "keep", "test") if name in options}
     )
     run = {name: options[name] for name in ("model", "method") if name in options}
     Found(checkpoint).check(source, **run, plan=plan, seed=options.get("rng"))
@@ -138,8 +146,7 @@ def _options(source: Path, changes: list[str]) -> dict[str, Any]:
         _set(table, change)
     for key in table:
         if key not in _KEYS:
-            hint = check.did_you_mean(key, _KEYS) or f"; a run has {', '.join(_KEYS)}"
-            raise ValueError(f"{source}: unknown entry {key!r}{hint}")
+            raise ValueError(f"{source}: unknown entry {key!r}{check.hint(key, _KEYS, 'a run has')}")
     for key in ("model", "method", "horizon"):
         if key not in table:
             raise ValueError(f"{source}: the entry {key!r} is missing; see mfcore run --help")
@@ -150,6 +157,7 @@ def _options(source: Path, changes: list[str]) -> dict[str, Any]:
     return options
 
 
+LATE = 124  # exit code of a run that is out of time
 _LIKE = {"model": "Model", "method": "SGD"}
 
 
@@ -173,6 +181,11 @@ def _value(text: str) -> Any:
     except (tomllib.TOMLDecodeError, RecursionError):
         return text
     return table["value"] if len(table) == 1 else text
+
+
+def _watched(arguments: argparse.Namespace) -> bool:
+    """Whether to show a progress bar: as asked for, else where somebody sees it."""
+    return watched() if arguments.progress is None else bool(arguments.progress)
 
 
 def watched() -> bool:

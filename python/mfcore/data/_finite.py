@@ -22,8 +22,13 @@ BATCH = 256  # samples asked of a stream at a time; changing it would change wha
 class Dataset(DataLaw):
     """The uniform law on n given samples: every row of X with its label has mass 1/n.
 
-    Its risks are empirical risks. `draw` samples rows with replacement. float64 arrays in C order are used
-    without a copy: do not change them while the law is in use.
+    Its risks are empirical risks. It runs with `mf.SGD`, `mf.GD` and `mf.Particles`. Samples have no symmetry
+    that the limit could be reduced by: `mf.PDE`, `mf.Atoms` and `mf.JKO` need a network of at most three
+    parameters per neuron, where the coordinates are the parameters themselves. The limit in more parameters
+    is that of an auxiliary network, ``mf.Nonlinear(N, mf.Particles(20 * N))``.
+
+    `draw` samples rows with replacement. float64 arrays in C order are used without a copy: do not change
+    them while the law is in use.
 
     Args:
         X: Inputs, shape (n, d).
@@ -44,9 +49,7 @@ class Dataset(DataLaw):
 
     def __post_init__(self) -> None:
         X = check.array(self.X, "X", shape=(None, None)).view()
-        y = check.array(self.y, "y", shape=(None,)).view()
-        if len(X) != len(y):
-            raise ValueError(f"y must have one label for each of the {len(X)} rows of X, got {len(y)}")
+        y = check.labels(self.y, "y", len(X)).view()
         check.squares(y, "y")
         X.flags.writeable = y.flags.writeable = False
         set_field(self, "X", X)

@@ -27,10 +27,11 @@ class HermiteLabel:
 
 @dataclass(frozen=True)
 class NetworkLabel:
-    """y = (1/m) Σ_j σ*(x; θ_j): a teacher network on the inputs x = A g themselves."""
+    """y = factor·(1/m) Σ_j a_j σ(⟨w_j, x⟩ + b_j): a teacher network on the inputs x = A g themselves."""
 
     network: Network
     theta: FloatArray  # (m, D)
+    factor: float = 1.0  # the scale of the network, and whatever labels are multiplied by
 
 
 Label = float | HermiteLabel | NetworkLabel

@@ -50,10 +50,11 @@ class Teacher(DataLaw):
 
     def _make_sampler(self, d: int) -> _core.Sampler:
         link = _core.network_link(self.network._core, self.theta, d)
-        return _core.multi_index("gaussian", d, link)
+        law = _core.multi_index("gaussian", d, link)
+        return law if self.network.scale == 1 else _core.scaled_labels(law, self.network.scale)
 
     def _parts(self) -> list[GaussianPart]:
-        return [GaussianPart(1.0, lambda w: w, NetworkLabel(self.network, self.theta))]
+        return [GaussianPart(1.0, lambda w: w, NetworkLabel(self.network, self.theta, self.network.scale))]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

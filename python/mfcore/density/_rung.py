@@ -23,15 +23,15 @@ from ..runs._ends import End, Ended, ended
 from ..runs._reduced import reduced_of
 from ..runs._rung import State, labelled, part_of
 from ._cells import initial_grid
+from ._companions import MOST_AT_END, Discretisation, Solver, Solvers
 from ._gathered import atoms_in
-from ._levels import WALL, Discretisation, Levels, Solver
 
 if TYPE_CHECKING:
     from ._pde import PDE
 
 _GONE = 1e-15  # cells at the ends with less mass than this are dropped when the grid grows
 _MOST_GROWTH = 1e6  # a grid that has grown by this factor means that mass runs away
-_FIRST_LOOK = 2.0**-20  # time at which the error is first recorded
+_FIRST_RECORD = 2.0**-20  # time at which the error is first recorded
 
 
 class _Phase(Enum):
@@ -40,14 +40,14 @@ class _Phase(Enum):
     MOVE = auto()  # goes on, until a time that matters or the end of its grid
     MEET = auto()  # waits for the coarser ones
     GROW = auto()  # continues on a longer grid
-    LOOK = auto()  # compares itself with the coarser ones
+    COMPARE = auto()  # compares itself with the coarser ones
 
 
 class _Past(NamedTuple):
     """The errors recorded last, one whenever t has doubled."""
 
     errors: tuple[float, float] = (0.0, 0.0)
-    next: float = _FIRST_LOOK  # time of the next record
+    next: float = _FIRST_RECORD  # time of the next record
 
     def seen(self, error: float, everything: bool) -> _Past:
         """Record the error measured now; keep the last two records or, with `everything`, the largest
@@ -59,8 +59,8 @@ class _Past(NamedTuple):
 class _State(NamedTuple):
     """The state between two calls, replaced as a whole so that Ctrl-C finds the old or the new one."""
 
-    levels: Levels
-    end: End = End.reached  # of the last stretch of the run itself; after End.wall the grid must grow
+    solvers: Solvers
+    end: End = End.reached  # of the last stretch of the run itself; after End.open_end the grid must grow
     grown: int = 0
     # steps, refused steps and evaluations on the grids before this one
     before: tuple[int, int, int] = (0, 0, 0)
@@ -83,7 +83,7 @@ class DensityRung:
         self._discretisation = Discretisation(self._reduced, method, self._scheme, threads)
         if method.step is not None and self.noiseless:
             self._check_step(grid, mass, method.step)
-        self._state = _State(self._discretisation.levels(grid, mass, 0.0, 0.0))
+        self._state = _State(self._discretisation.solvers(grid, mass, 0.0, 0.0))
 
     @property
     def noiseless(self) -> bool:
@@ -92,7 +92,7 @@ class DensityRung:
 
     @property
     def _fine(self) -> Solver:
-        return self._state.levels.fine
+        return self._state.solvers.fine
 
     @property
     def reduced(self) -> ReducedModel:
@@ -107,7 +107,7 @@ class DensityRung:
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; where mass comes to the end of the grid, on with a longer grid."""
         deadline = time.monotonic() + seconds
-        phase: _Phase | Ended = _Phase.MEET if self._state.end is End.wall else _Phase.MOVE
+        phase: _Phase | Ended = _Phase.MEET if self._state.end is End.open_end else _Phase.MOVE
         while isinstance(phase, _Phase):
             match phase:
                 case _Phase.MOVE:
@@ -116,40 +116,40 @@ class DensityRung:
                     phase = self._meet(deadline)
                 case _Phase.GROW:
                     phase = self._grow()
-                case _Phase.LOOK:
-                    phase = self._look(t)
+                case _Phase.COMPARE:
+                    phase = self._compare(t)
         return phase
 
     def _move(self, t: float, deadline: float) -> _Phase | Ended:
-        """The run itself goes to time t, or to that of the next look."""
-        state, fine, look = self._state, self._fine, self._next_look
-        end = fine.flow.advance(min(t, look), max(deadline - time.monotonic(), 0.0))
-        if fine.flow.t == look < t and self._counts()[0] == 0:  # there is nothing to see yet
+        """The run itself goes to time t, or to that of the next record of the error."""
+        state, fine, record = self._state, self._fine, self._next_record
+        end = fine.flow.advance(min(t, record), max(deadline - time.monotonic(), 0.0))
+        if fine.flow.t == record < t and self._counts()[0] == 0:  # no step was done: nothing to compare
             self._state = state._replace(past=state.past.seen(0.0, False))
             return _Phase.MOVE
         self._state = state._replace(end=end)
-        return _Phase.MEET if end in (End.reached, End.wall, End.stationary) else self._ended(end)
+        return _Phase.MEET if end in (End.reached, End.open_end, End.stationary) else self._ended(end)
 
     def _meet(self, deadline: float) -> _Phase | Ended:
         """The coarser runs go to where this one is, whatever happened there."""
-        followed = self._state.levels.follow(deadline)
+        followed = self._state.solvers.follow(deadline)
         if followed is not End.reached:
             return Ended(followed)
-        if self._state.end is End.wall:
+        if self._state.end is End.open_end:
             return _Phase.GROW
-        return _Phase.LOOK if self._state.end is End.reached else self._ended(self._state.end)
+        return _Phase.COMPARE if self._state.end is End.reached else self._ended(self._state.end)
 
-    def _look(self, t: float) -> _Phase | Ended:
-        """Note the error, if it is time to, for `risk` to know later."""
+    def _compare(self, t: float) -> _Phase | Ended:
+        """Record the error, if it is time to: `risk` reports the largest of those recorded last."""
         state, fine = self._state, self._fine
-        if fine.flow.t == self._next_look:
-            error = self._discretisation.error(state.levels) if self._counts()[0] > 0 else 0.0
+        if fine.flow.t == self._next_record:
+            error = self._discretisation.error(state.solvers) if self._counts()[0] > 0 else 0.0
             self._state = state._replace(past=state.past.seen(error, self._discretisation.sharp))
         return Ended(End.reached) if fine.flow.t == t else _Phase.MOVE
 
     @property
-    def _next_look(self) -> float:
-        return self._state.past.next if self._state.levels.coarser else math.inf
+    def _next_record(self) -> float:
+        return self._state.past.next if self._state.solvers.coarser else math.inf
 
     def _ended(self, end: End) -> Ended:
         if end is End.stuck:
@@ -167,13 +167,13 @@ class DensityRung:
         return Density(fine.grid.edges, fine.mass)
 
     def risk(self) -> tuple[float, float]:
-        """R and its estimated error: the largest there is or was at the last two looks.
+        """R and its estimated error: the largest of the error now and those recorded last.
 
-        Errors oscillate: that they cancel at the moment, on two grids or in the risk, does not say that they
-        are gone. From a point, whose spread may grow, all earlier ones count.
+        The error oscillates in t: a small one now may be two errors that cancel. From a start in a single
+        point, whose spread may grow, all records count, not the last two.
         """
         state = self._state
-        return self._fine.risk(), max(self._discretisation.error(state.levels), *state.past.errors)
+        return self._fine.risk(), max(self._discretisation.error(state.solvers), *state.past.errors)
 
     def observed(self) -> Mapping[str, float]:
         """The free energy."""
@@ -181,22 +181,22 @@ class DensityRung:
         if isinstance(fine.flow, _core.FokkerPlanck):
             shift = self._reduced.log_volume + fine.grid.still_log_volume(fine.mass)
             return {"free_energy": fine.flow.free_energy - self._reduced.temperature * shift}
-        mass = fine.flow.theta()
+        mass = fine.flow.values()
         return {"free_energy": fine.potential.risk(mass) / 2 + float(fine.grid.decay() @ mass)}
 
     def state(self) -> State:
         """Grid, and numbers and vectors of all runs."""
-        levels, end, grown, before, rise, past = self._state
-        grid = levels.fine.grid
+        solvers, end, grown, before, rise, past = self._state
+        grid = solvers.fine.grid
         arrays = {f"edges/{c}": e for c, e in enumerate(grid.edges)}
-        arrays["counts"] = np.array([float(end is End.wall), grown, *before])
+        arrays["counts"] = np.array([float(end is End.open_end), grown, *before])
         arrays["rise"] = np.array(rise)
         arrays["past"] = np.array([*past.errors, past.next])
         if grid.box is not None:
             arrays["box"] = grid.box
             arrays["separable"] = np.array(grid.features is not None)
-        for k, solver in enumerate((levels.fine, *levels.coarser)):
-            arrays |= labelled(f"level{k}", solver.flow.state())
+        for k, solver in enumerate((solvers.fine, *solvers.coarser)):
+            arrays |= labelled(f"grid{k}", solver.flow.state())
         return arrays
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -208,18 +208,18 @@ class DensityRung:
             now = self._fine.grid
             same = now.box is not None and np.array_equal(now.box, box)
             grid = Grid(self._reduced, edges, box, now.features) if same else grid.on_box(box)
-        levels = self._discretisation.levels(grid, np.full(grid.shape, 1.0 / grid.size), 0.0, 0.0)
-        for k, solver in enumerate((levels.fine, *levels.coarser)):
-            solver.flow.restore(part_of(state, f"level{k}"))
-        at_wall, grown, steps, rejected, evaluations = (int(n) for n in state["counts"])
-        older, last, look = state["past"].tolist()
+        solvers = self._discretisation.solvers(grid, np.full(grid.shape, 1.0 / grid.size), 0.0, 0.0)
+        for k, solver in enumerate((solvers.fine, *solvers.coarser)):
+            solver.flow.restore(part_of(state, f"grid{k}"))
+        at_end, grown, steps, rejected, evaluations = (int(n) for n in state["counts"])
+        older, last, next_record = state["past"].tolist()
         self._state = _State(
-            levels,
-            End.wall if at_wall else End.reached,
+            solvers,
+            End.open_end if at_end else End.reached,
             grown,
             (steps, rejected, evaluations),
             float(state["rise"]),
-            _Past((older, last), look),
+            _Past((older, last), next_record),
         )
 
     def meta(self) -> dict[str, Any]:
@@ -255,13 +255,13 @@ class DensityRung:
 
     def _grow(self) -> _Phase | Ended:
         """Longer grids, from the present masses, unless that has no end."""
-        fine, coarser = self._state.levels
+        fine, coarser = self._state.solvers
         grid, mass = fine.grid, fine.mass
         for c, first in zip(grid.moving, (self._first[c] for c in grid.moving), strict=True):
             along = np.moveaxis(mass, c, 0)
             grid = grid.trimmed(c, mass, _GONE)  # where mass was before needs no cells
             for side, end in ((0, along[0].sum()), (1, along[-1].sum())):
-                if end > WALL / 8 and not (side == 0 and grid.has_wall(c)):
+                if end > MOST_AT_END / 8 and not (side == 0 and grid.has_wall(c)):
                     grid = grid.grown(c, side, self._most[c])
             if grid.edges[c][-1] - grid.edges[c][0] > _MOST_GROWTH * first:
                 ends = {name: [float(e[0]), float(e[-1])] for name, e in self._extent()}
@@ -276,7 +276,7 @@ class DensityRung:
             masses.append(transfer(solver.mass, solver.grid, coarse))
         mass = transfer(mass, fine.grid, grid)
         self._state = self._state._replace(
-            levels=self._discretisation.levels(grid, mass, fine.flow.t, fine.flow.step_size, masses),
+            solvers=self._discretisation.solvers(grid, mass, fine.flow.t, fine.flow.step_size, masses),
             end=End.reached,
             grown=self._state.grown + 1,
             before=self._counts(),

@@ -83,7 +83,7 @@ class _FiniteVolume:
 
     @property
     def risk(self) -> float:
-        """R(ρ)."""
+        """The risk R(ρ) of the present masses."""
         with self._turn:
             return self._potential.risk(self.mass)
 

@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from .._base.check import FloatArray
@@ -34,3 +35,31 @@ class Evaluator(Protocol):
     def risk(self, points: FloatArray, weights: FloatArray) -> float:
         """R(ρ) = E(y − f_ρ(x))²."""
         ...
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Expectations of a network with scale α: α² times those of scale 1 with labels y/α (eq. (11.1))."""
+
+    unit: Evaluator
+    square: float  # α²
+
+    def V(self, theta: FloatArray) -> FloatArray:
+        """V(θ) = −E[y σ*(x; θ)]."""
+        return self.square * self.unit.V(theta)
+
+    def U(self, theta: FloatArray, other: FloatArray) -> FloatArray:
+        """U(θ, θ') = E[σ*(x; θ) σ*(x; θ')]."""
+        return self.square * self.unit.U(theta, other)
+
+    def psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
+        """Ψ(θ; ρ) = E[(f_ρ(x) − y) σ*(x; θ)]."""
+        return self.square * self.unit.psi(theta, points, weights)
+
+    def grad_psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
+        """∇Ψ(θ; ρ) = E[(f_ρ(x) − y) ∇σ*(x; θ)]."""
+        return self.square * self.unit.grad_psi(theta, points, weights)
+
+    def risk(self, points: FloatArray, weights: FloatArray) -> float:
+        """R(ρ) = E(y − f_ρ(x))²."""
+        return self.square * self.unit.risk(points, weights)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .._base import check
 from .._base.registry import configurable
 from .._base.rng import RNG, seed_of
-from ._evaluator import Evaluator
+from ._evaluator import Evaluator, Scaled
 from ._exact import GaussianExact, supports
 from ._nodes import Nodes
 
@@ -37,6 +37,8 @@ class Exact:
     def evaluator(self, model: Model, threads: int = 0) -> Evaluator:
         """The expectations of `model` under this rule."""
         law, network = model.data, model.network
+        if network.scale != 1:
+            return Scaled(self.evaluator(model._unit, threads), network.scale**2)
         nodes = law._node_sampler
         if nodes is not None:
             return Nodes(network, nodes, 0, nodes.size, law.noise_power(), threads)
@@ -86,6 +88,8 @@ class MonteCarlo:
 
     def evaluator(self, model: Model, threads: int = 0) -> Evaluator:
         """The expectations of `model` under this rule."""
+        if model.network.scale != 1:
+            return Scaled(self.evaluator(model._unit, threads), model.network.scale**2)
         return Nodes(model.network, model.data._iid_sampler, int(self.seed or 0), self.samples, 0.0, threads)
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .._base import check
-from ._report import SUFFIXES, Report, Row, save_runs
+from ._report import SUFFIXES, Report, save_runs
+from ._row import Row
 from ._work import Work
 
-__all__ = ["NAMES", "Report", "Row", "Work", "run", "save_runs", "suffixes", "summary"]
+__all__ = ["NAMES", "Report", "Row", "Work", "inferred", "run", "save_runs", "suffixes", "summary"]
 
 NAMES = (
     "isotropic-gaussians",
@@ -55,6 +56,17 @@ def run(
 def summary(name: str) -> str:
     """The first line of an experiment's description."""
     return str(_module(name).__doc__).partition("\n")[0]
+
+
+def inferred(name: str) -> tuple[str, ...]:
+    """Settings of an experiment that no publication states, each with how it was found.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> any("s_k" in line for line in mf.experiments.inferred("predictable-failure"))
+        True
+    """
+    return tuple(getattr(_module(name), "INFERRED", ()))
 
 
 def suffixes(name: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base.check import FloatArray
 from ..plots import density
-from ..plots._axes import COLORS, GREY, TEXT, axes
+from ..plots._axes import COLORS, GREY, TEXT, axes, marker
 from ..plots._runs import center
 from ..runs._trajectory import Trajectory
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NETWORK, LIMIT = COLORS[0], COLORS[1]
 INCHES = (8.0, 3.7)
-_VISIBLE = 1e-3  # heights below this fraction of the highest are not shown
+_VISIBLE = 1e-3  # heights below this fraction of the highest, right of `low`, are not shown at the ends
 
 
 def blank(inches: tuple[float, float] = INCHES) -> Figure:
@@ -55,11 +55,15 @@ def laws_over_limit(
         density({"SGD": network, "PDE": limit}, times=t, bins=60, coordinate="norm", ax=ax)
         for text in ax.texts:
             text.remove()
+        inner = _highest(limit.kept[t], low)
         for line in ax.lines:
             height = np.asarray(line.get_ydata())
-            line.set(color=LIMIT, ydata=np.where(height > _VISIBLE * height.max(), height, np.nan))
+            seen = np.flatnonzero(height > _VISIBLE * inner)  # the line is whole between its ends
+            outside = np.ones(len(height), dtype=bool)
+            outside[seen[0] : seen[-1] + 1] = False
+            line.set(color=LIMIT, ydata=np.where(outside, np.nan, height))
         ends.append(ax.get_xlim()[1])
-        ax.set_ylim(0, 1.25 * _highest(limit.kept[t], low))
+        ax.set_ylim(0, 1.25 * inner)
         when = f"$t$ = {t:g}, step {spaced(t / step)}"
         ax.set_title(when, loc="left", fontsize=TEXT, color=GREY)
         ax.set(xlabel="", ylabel="", yticks=[])
@@ -78,26 +82,37 @@ def over_limit(
     name: str = "risk",
     colors: tuple[str, str] = (NETWORK, LIMIT),
     labels: tuple[str, str] = ("", ""),
+    shape: int = 0,
 ) -> None:
-    """Draw a series of networks as points with 95 % intervals, on the line of the limit."""
+    """Draw a series of networks as points with 95 % intervals, on the line of the limit.
+
+    Networks of different `shape` have different markers, as in `mf.plots.risk`.
+    """
     there = limit.risk if name == "risk" else limit.observed[name]
     here = network.risk if name == "risk" else network.observed[name]
     if there is None or here is None:
         raise ValueError(f"name must be a series of both runs, got {name!r}")
     middle, half = center(network, here, network.error if name == "risk" else None)
     ax.plot(limit.t, there, color=colors[1], linewidth=1.6, zorder=2, label=labels[1] or None)
-    points: dict[str, Any] = {"markersize": 4, "markerfacecolor": "white", "markeredgewidth": 1.0}
     ax.errorbar(
         network.t,
         middle,
         half,
-        fmt="o",
+        linestyle="none",
         color=colors[0],
         elinewidth=1.0,
         zorder=3,
         label=labels[0] or None,
-        **points,
+        **marker(shape),
     )
+
+
+def key(ax: Axes, entries: Sequence[tuple[str, dict[str, Any]]], **place: Any) -> None:
+    """Write a legend of what is drawn, as (name, style of a line), so that no line is left unexplained."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], **style) for _, style in entries]
+    ax.legend(handles, [name for name, _ in entries], frameon=False, **{"fontsize": TEXT - 1, **place})
 
 
 def networks(run: Trajectory) -> str:

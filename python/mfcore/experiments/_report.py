@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._base import files
 from .._base.archive import write_archive
 from .._base.build import build_info
@@ -20,54 +18,12 @@ from ..measures._measure import Cloud, Density
 from ..model import Model
 from ..plots._coordinates import columns
 from ..runs._trajectory import Measure, Trajectory
+from ._row import HEAD, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SMALL = 2000  # larger networks are stored as the coordinates that pictures show, not as parameters
-
-
-@dataclass(frozen=True)
-class Row:
-    """One measured number beside the number it should be.
-
-    Args:
-        quantity: What it is, in words.
-        measured: Here.
-        expected: There.
-        tolerance: How far apart they may be.
-        source: Where `expected` comes from.
-        error: Standard error of `measured`, if known.
-        note: Our explanation, where they differ.
-
-    Examples:
-        >>> from mfcore.experiments import Row
-        >>> Row("R(δ₀)", 7.2501, 7.25, 1e-3, "exact").agrees
-        True
-    """
-
-    quantity: str
-    measured: float
-    expected: float
-    tolerance: float
-    source: str
-    error: float | None = None
-    note: str = ""
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the two differ by no more than the tolerance."""
-        return bool(abs(self.measured - self.expected) <= self.tolerance)
-
-    def cells(self) -> list[str]:
-        """The entries of the row, as text."""
-        spread = "" if self.error is None else f" ± {self.error:.1g}"
-        verdict = "yes" if self.agrees else "**no**"
-        numbers = [f"{self.measured:.5g}{spread}", f"{self.expected:.5g}", f"{self.tolerance:.2g}"]
-        return [self.quantity, *numbers, verdict, self.source, self.note]
-
-
-_HEAD = ["quantity", "here", "there", "tolerance", "agrees", "source", "note"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +38,8 @@ class Report:
         rows: Measured beside published.
         runs: Everything that was run.
         arrays: Further numbers of the picture.
+        inferred: Settings that the publication does not state, each with how it was found; of an experiment
+            of our own, none.
         notes: What else to know, a paragraph each.
         animation: Function that writes an animation to a path without suffix and returns the file written.
     """
@@ -93,29 +51,43 @@ class Report:
     rows: Sequence[Row]
     runs: Mapping[str, Trajectory]
     arrays: Mapping[str, FloatArray] = field(default_factory=dict)
+    inferred: Sequence[str] = ()
     notes: Sequence[str] = ()
     animation: Any = None
 
     def table(self) -> list[list[str]]:
         """The head and the rows of the table, without empty columns."""
-        lines = [_HEAD, *(row.cells() for row in self.rows)]
-        used = [k for k in range(len(_HEAD)) if any(line[k] for line in lines[1:])]
+        lines = [HEAD, *(row.cells() for row in self.rows)]
+        used = [k for k in range(len(HEAD)) if any(line[k] not in ("", "–") for line in lines[1:])]
         return [[line[k] for k in used] for line in lines]
+
+    def said(self) -> str:
+        """How many rows agree, and what "±" is: a line below the table."""
+        agree = sum(row.agrees for row in self.rows)
+        return f"{agree} of {len(self.rows)} rows agree; ± is 95 %, the verdict has no other tolerance"
 
     def markdown(self, made: str) -> str:
         """The report as a Markdown page; `made` says how and when it was made."""
         head, *lines = self.table()
         rows = [head, ["---"] * len(head), *lines]
         table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+        inferred = "\n".join(f"- {line}" for line in self.inferred) or "- none"
         parts = [
             f"# {self.title}",
             f"![{self.title}]({self.name}.png)",
             self.caption,
             table,
+            _EXPLAINED,
+            f"Settings that are inferred, as no publication states them:\n\n{inferred}",
             *self.notes,
             made,
         ]
-        return "\n\n".join(parts) + "\n"
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def metadata(self, picture: Path) -> dict[str, Any]:
+        """Title and caption, as a picture of this format stores them."""
+        about: dict[str, Any] = {"Title": self.title, "Description": self.caption}
+        return about | {"Date": None} if picture.suffix == ".svg" else about  # the same file on every day
 
     def write(self, folder: str | os.PathLike[str], *, made: str = "") -> list[Path]:
         """Write picture (PNG, SVG), numbers (npz) and page (Markdown); files of these names are replaced."""
@@ -125,7 +97,7 @@ class Report:
         save_runs(npz, self.runs, self.arrays)  # first, as numbers take longest to get again
         files.replace(page, lambda file: file.write(self.markdown(made).encode()))
         for picture in (png, svg):
-            draw = partial(self.figure.savefig, format=picture.suffix[1:])
+            draw = partial(self.figure.savefig, format=picture.suffix[1:], metadata=self.metadata(picture))
             files.replace(picture, draw)
         if self.animation is not None:
             with tempfile.TemporaryDirectory() as beside:  # what draws it wants a path
@@ -135,6 +107,15 @@ class Report:
         return written
 
 
+_EXPLAINED = (
+    "“±” is half of a 95 % interval everywhere: of the mean over networks (Student's t, which for two "
+    "networks is "
+    "12.7 standard errors) and of the samples that a risk is measured on; for numbers without chance, "
+    "the error "
+    "that the method states. s.e. is the standard error of ours. Two numbers agree if they differ by no "
+    "more than "
+    "our interval and the reading error of theirs; there is no other tolerance."
+)
 SUFFIXES = (".png", ".svg", ".npz", ".md")
 
 
@@ -171,16 +152,3 @@ def _numbers(name: str, measure: Measure, run: Trajectory) -> dict[str, FloatArr
     if measure.size <= _SMALL or not isinstance(model, Model):
         return {f"{name}/neurons": measure}
     return {f"{name}/{key}": of(measure) for key, of in columns(model, measure).items()}
-
-
-def averaged(quantity: str, samples: FloatArray, expected: float, tolerance: float, source: str) -> Row:
-    """A row for the mean over networks of some values, with its standard error."""
-    mean, error = mean_and_error(samples)
-    return Row(quantity, mean, expected, tolerance, source, error)
-
-
-def mean_and_error(values: FloatArray) -> tuple[float, float | None]:
-    """The mean over networks and its standard error, NaN for a single network."""
-    values = np.atleast_1d(values)
-    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-    return float(values.mean()), error

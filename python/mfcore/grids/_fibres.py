@@ -231,7 +231,7 @@ def row_space(matrix: FloatArray, tolerance: float, most: int | None = None) -> 
 def _smallest_rank(
     matrix: FloatArray, right: FloatArray, tolerance: float, sizes: FloatArray | None
 ) -> int | None:
-    """How many rows of `right` that takes; None if all rows of a sketch are not enough."""
+    """How many rows of `right` represent `matrix` to the tolerance; None if all rows of a sketch do not."""
     coordinates = _core.product(matrix, right.T)
     rest = 0.0 if sizes is not None else float(np.abs(matrix - _core.product(coordinates, right)).max())
     if rest > tolerance:

@@ -23,7 +23,7 @@ from .._base.registry import configurable
 from .._base.rng import seed_of
 from ..network import Network
 from ._blocks import Chi
-from ._scalar import Constant, Normal, ScalarLaw, Uniform
+from ._scalar import Constant, Normal, ScalarLaw, Symmetric, Uniform, symmetric
 
 __all__ = [
     "Chi",
@@ -31,15 +31,18 @@ __all__ = [
     "Gaussian",
     "InitialLaw",
     "Normal",
+    "Paired",
     "Points",
     "Product",
     "Radial",
     "ScalarLaw",
     "Sphere",
+    "Symmetric",
     "Uniform",
 ]
 
 _STEP = {"a": 0, "b": 1, "w": 2}  # number of the random stream of each block of the row
+_PIECE = 1 << 16  # entries of w whose norms are taken together: their squares stay in the cache
 
 
 class InitialLaw(ABC):
@@ -85,7 +88,9 @@ class InitialLaw(ABC):
         if network.sphere and w == Constant(0):
             raise ValueError(f"init must give w a direction on a network with sphere=True, got {self!r}")
 
-    def sample(self, network: Network, d: int, count: int, rng: Any = None) -> FloatArray:
+    def sample(
+        self, network: Network, d: int, count: int, rng: Any = None, *, threads: int | None = None
+    ) -> FloatArray:
         """Draw `count` neurons.
 
         Args:
@@ -93,6 +98,7 @@ class InitialLaw(ABC):
             d: Dimension of the inputs, finite.
             count: Number N of neurons. The first n of them are the same for every N.
             rng: None (fresh randomness), a seed, a SeedSequence or a Generator.
+            threads: Their number (None: OMP_NUM_THREADS, or all cores). It changes no bit.
 
         Returns:
             A new array of shape (N, D).
@@ -106,13 +112,9 @@ class InitialLaw(ABC):
         self.check(network, d)
         product, seed = self.parts(network), seed_of(rng)
         theta = np.empty((count, network.row(d)))
+        team = check.threads(threads)
         for block, where in network.blocks(d).items():
-            law = getattr(product, block)
-            if isinstance(law, ScalarLaw):
-                size = where.stop - where.start
-                theta[:, where] = law.draw(seed, _STEP[block], count * size).reshape(count, size)
-            else:
-                theta[:, where] = law.draw_rows(seed, _STEP[block], count, d)
+            getattr(product, block).fill(theta[:, where], seed, _STEP[block], team)
         return _on_the_sphere(theta, network, d)
 
 
@@ -164,9 +166,10 @@ class Radial(InitialLaw):
         """This law for w, nothing for a and b."""
         return Product(w=self)
 
-    def draw_rows(self, seed: int, step: int, count: int, d: int) -> FloatArray:
-        """Rows 0 … count − 1 of the stream at address (seed, "init", step)."""
-        return (self.norm / math.sqrt(d)) * _normal_rows(seed, step, count, d)
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows, the w of θ, from the stream at address (seed, "init", step)."""
+        std = self.norm / math.sqrt(rows.shape[1])
+        _core.fill_rows(rows, "normal", 0.0, std, seed, "init", step, threads)
 
 
 @configurable
@@ -191,10 +194,11 @@ class Sphere(InitialLaw):
         """This law for w, nothing for a and b."""
         return Product(w=self)
 
-    def draw_rows(self, seed: int, step: int, count: int, d: int) -> FloatArray:
-        """Rows 0 … count − 1 of the stream at address (seed, "init", step)."""
-        rows = _normal_rows(seed, step, count, d)
-        return np.asarray(rows * (self.radius / np.linalg.norm(rows, axis=1, keepdims=True)))
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows, the w of θ, from the stream at address (seed, "init", step)."""
+        _core.fill_rows(rows, "normal", 0.0, 1.0, seed, "init", step, threads)
+        for piece in np.array_split(rows, 1 + rows.size // _PIECE):  # views; small temporaries
+            piece *= self.radius / np.linalg.norm(piece, axis=1, keepdims=True)
 
 
 @configurable
@@ -230,6 +234,59 @@ class Product(InitialLaw):
     def parts(self, network: Network) -> Product:
         """This law itself."""
         return self
+
+
+@configurable
+@dataclass(frozen=True)
+class Paired(InitialLaw):
+    """Neurons in pairs (a, b, w), (−a, b, w) of another law: the network predicts 0 at t = 0, to the bit.
+
+    The law of one neuron, and so ρ₀ of the limit, is that law with the sign of a drawn at random.
+
+    Args:
+        law: The law of the first neuron of each pair: a `Product` with a law of a, or `Gaussian`.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.init.Paired(mf.init.Product(a=mf.init.Constant(1.0), w=mf.init.Radial(1.0)))
+        >>> net = mf.Network(mf.activations.relu, output="trained")
+        >>> law.sample(net, d=3, count=4, rng=0)[:, 0].tolist()
+        [1.0, -1.0, 1.0, -1.0]
+    """
+
+    law: InitialLaw
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, InitialLaw) or isinstance(self.law, Points | Paired):
+            raise TypeError(
+                f"law must be an initial law such as mf.init.Product(a=…, w=…), got {check.shown(self.law)}"
+            )
+
+    def parts(self, network: Network) -> Product:
+        """The law of one neuron: that of the pairs with the sign of a drawn at random."""
+        product = self.law.parts(network)
+        return Product(a=None if product.a is None else symmetric(product.a), b=product.b, w=product.w)
+
+    def check(self, network: Network, d: float) -> None:
+        """Raise ValueError unless this is a law of the rows of `network`, which must store a."""
+        if not network.has_a:
+            raise ValueError(
+                "init must be paired on a network with an output weight a, output='trained' or 'fixed', got "
+                f"{self!r} with output='one'"
+            )
+        super().check(network, d)
+
+    def sample(
+        self, network: Network, d: int, count: int, rng: Any = None, *, threads: int | None = None
+    ) -> FloatArray:
+        """Draw `count` neurons, an even number: rows 2i and 2i + 1 are a pair."""
+        check.instance(network, "network", Network, "an mf.Network")
+        if check.count(count, "count") % 2:
+            raise ValueError(f"count must be even for neurons in pairs, got {count}")
+        self.check(network, d)
+        theta = np.repeat(self.law.sample(network, d, count // 2, rng, threads=threads), 2, axis=0)
+        theta[1::2, 0] *= -1.0
+        return theta
 
 
 @configurable
@@ -279,7 +336,9 @@ class Points(InitialLaw):
                 f"theta must have |w| = 1 on a network with sphere=True, got |w| = {norm:g} in row {i}"
             )
 
-    def sample(self, network: Network, d: int, count: int, rng: Any = None) -> FloatArray:
+    def sample(
+        self, network: Network, d: int, count: int, rng: Any = None, *, threads: int | None = None
+    ) -> FloatArray:
         """A copy of the points; `count` must be their number."""
         check.instance(network, "network", Network, "an mf.Network")
         d, count = _dimension(d), check.count(count, "count")
@@ -306,13 +365,9 @@ def _dimension(d: Any) -> int:
     return check.count(d, "d")
 
 
-def _normal_rows(seed: int, step: int, count: int, d: int) -> FloatArray:
-    z: FloatArray = _core.normals(seed, "init", step, 0, count * d, "float64")
-    return z.reshape(count, d)
-
-
 def _on_the_sphere(theta: FloatArray, network: Network, d: int) -> FloatArray:
     if network.sphere:
         w = theta[:, network.blocks(d)["w"]]
-        w /= np.linalg.norm(w, axis=1, keepdims=True)
+        for piece in np.array_split(w, 1 + w.size // _PIECE):
+            piece /= np.linalg.norm(piece, axis=1, keepdims=True)
     return theta

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 from .._base.registry import configurable
+
+_SIGNS = 3  # the streams of the blocks a, b, w are numbers 0 to 2, those of their signs the next three
 
 
 class ScalarLaw(ABC):
@@ -52,8 +55,8 @@ class ScalarLaw(ABC):
         """Gauss nodes and weights (Σ = 1): exact for polynomials of degree up to 2n − 1."""
 
     @abstractmethod
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows, a block of columns of θ, from the stream at address (seed, "init", step)."""
 
 
 @configurable
@@ -87,10 +90,9 @@ class Normal(ScalarLaw):
         nodes, weights = special.roots_hermitenorm(check.integer(n, "n", at_least=1))
         return self.mean + self.std * nodes, weights / weights.sum()
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
-        z: FloatArray = _core.normals(seed, "init", step, 0, count, "float64")
-        return self.mean + self.std * z
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with mean + std·z, z the normal numbers of the stream."""
+        _core.fill_rows(rows, "normal", self.mean, self.std, seed, "init", step, threads)
 
 
 @configurable
@@ -137,10 +139,9 @@ class Uniform(ScalarLaw):
         nodes, weights = special.roots_legendre(check.integer(n, "n", at_least=1))
         return self.mean + 0.5 * (self.high - self.low) * nodes, weights / weights.sum()
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """Numbers 0 … count − 1 of the stream at address (seed, "init", step)."""
-        u: FloatArray = _core.uniforms(seed, "init", step, 0, count, "float64")
-        return self.quantile(u)
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with low + (high − low)·u, u the uniform numbers of the stream."""
+        _core.fill_rows(rows, "uniform", self.low, self.high - self.low, seed, "init", step, threads)
 
 
 @configurable
@@ -182,6 +183,72 @@ class Constant(ScalarLaw):
         check.integer(n, "n", at_least=1)
         return np.array([self.value]), np.ones(1)
 
-    def draw(self, seed: int, step: int, count: int) -> FloatArray:
-        """`count` copies of the value."""
-        return np.full(count, self.value)
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with the value."""
+        rows[...] = self.value
+
+
+@configurable
+@dataclass(frozen=True)
+class Symmetric(ScalarLaw):
+    """The law of ±x with equal odds, x distributed by another law.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> law = mf.init.Symmetric(mf.init.Constant(2.0))
+        >>> law.quantile(0.25).item(), law.quantile(0.75).item(), law.std
+        (-2.0, 2.0, 2.0)
+    """
+
+    law: ScalarLaw
+
+    def __post_init__(self) -> None:
+        check.instance(self.law, "law", ScalarLaw, "Normal(mean, std), Uniform(low, high) or Constant(value)")
+
+    @property
+    def mean(self) -> float:
+        """0."""
+        return 0.0
+
+    @property
+    def std(self) -> float:
+        """√(E x²)."""
+        return math.sqrt(self.law.second_moment)
+
+    def cdf(self, x: float | FloatArray) -> FloatArray:
+        """P(X ≤ x), elementwise; at jumps, which a Constant has, from the right."""
+        x = np.asarray(x)
+        below = np.nextafter(-x, -np.inf)
+        return 0.5 * (self.law.cdf(x) + 1.0 - self.law.cdf(below))
+
+    def quantile(self, u: float | FloatArray) -> FloatArray:
+        """The smallest x with P(X ≤ x) ≥ u, by bisection."""
+        if isinstance(self.law, Constant):
+            size = abs(self.law.value)
+            return np.where(np.asarray(u) <= 0.5, -size, size)
+        reach = float(np.abs(self.law.quantile(np.array([1e-300, 1 - 1e-16]))).max())
+        low, high = np.full(np.shape(u), -reach), np.full(np.shape(u), reach)
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            left = self.cdf(middle) < u
+            low, high = np.where(left, middle, low), np.where(left, high, middle)
+        return high
+
+    def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """The nodes of the law and their negatives, 2n of them."""
+        nodes, weights = self.law.quadrature(n)
+        return np.concatenate([-nodes[::-1], nodes]), 0.5 * np.concatenate([weights[::-1], weights])
+
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+        """Fill rows with numbers of the law, their signs drawn from a stream of its own."""
+        self.law.fill(rows, seed, step, threads)
+        signs = np.empty(rows.shape)
+        _core.fill_rows(signs, "uniform", -0.5, 1.0, seed, "init", step + _SIGNS, threads)
+        rows *= np.copysign(1.0, signs)
+
+
+def symmetric(law: ScalarLaw) -> ScalarLaw:
+    """The law of ±x with equal odds: the law itself if it is symmetric already."""
+    alike = isinstance(law, Normal | Uniform) and law.mean == 0
+    zero = isinstance(law, Constant) and law.value == 0
+    return law if alike or zero or isinstance(law, Symmetric) else Symmetric(law)

@@ -62,13 +62,13 @@ def reduction_for(model: Model | ReducedModel, measure: Any, name: str = "measur
         return model
     check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
     if isinstance(measure, Density):
-        reduced = model.reduce()
+        reduced = _reduction_of(model)
         check_density(measure, reduced)
         return reduced
     points = measure.points if isinstance(measure, Cloud) else check.array(measure, name)
     if points.shape[-1:] == (model.row,) or (model.row == 1 and points.ndim == 1):
         return None
-    reduced = model.reduce()
+    reduced = _reduction_of(model)
     k, names = len(reduced.coordinates), f"the reduced coordinates ({', '.join(reduced.coordinates)})"
     wanted = f"points of length {k} in {names}"
     if model.row is not None:
@@ -79,6 +79,14 @@ def reduction_for(model: Model | ReducedModel, measure: Any, name: str = "measur
         points = as_points(points, name)
     if points.shape[1] != k:
         raise ValueError(f"{name} must hold {wanted}, got {points.shape[1]}")
+    return reduced
+
+
+def _reduction_of(model: Model) -> ReducedModel:
+    """``model.reduce()``, kept: making its nodes costs a hundred times what a risk does."""
+    if "reduction" not in model._kept:
+        model._kept["reduction"] = model.reduce()
+    reduced: ReducedModel = model._kept["reduction"]
     return reduced
 
 

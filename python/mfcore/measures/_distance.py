@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy
 from scipy import special
 
 from .._base import check
+from .._base.aside import aside
 from .._base.check import FloatArray
 from .._base.rng import RNG, seed_of
 from ._measure import Cloud, Density, as_points
@@ -67,11 +69,10 @@ def distance(
         total, unit = _on_a_line(first, second, power)
     elif method == "sliced":
         number = check.count(directions, "directions")
-        longer = max(first.points.shape[1], len(first.points), len(second.points))
-        check.memory(32.0 * number * longer, "directions", number)
+        check.memory(16.0 * number * first.points.shape[1], "directions", number)
         total, unit = _sliced(first, second, power, number, rng)
     else:
-        total, unit = _transport(first, second, power)
+        total, unit = aside(partial(_transport, first, second, power))
     found = float(max(total, 0.0) ** (1 / power)) * unit * scale
     if not math.isfinite(found):
         raise ValueError(f"b must be at a distance from a that is a number, got one beyond {scale:g}")
@@ -187,16 +188,21 @@ def _sliced(a: _Law, b: _Law, p: float, directions: int, rng: RNG) -> tuple[floa
     u = np.random.default_rng(rng).standard_normal((directions, a.points.shape[1]))
     u /= np.linalg.norm(u, axis=1, keepdims=True)
     if len(a.points) == len(b.points) and _equal(a) and _equal(b):
-        left, right = (np.sort(law.points @ u.T, axis=0) for law in (a, b))
-        gaps = np.abs(left - right)
-        unit = _unit(float(gaps.max()), p)
-        return float(((gaps / unit) ** p).mean()), unit
-    parts = [
-        _on_a_line(_Law((a.points @ v)[:, None], a.weights), _Law((b.points @ v)[:, None], b.weights), p)
-        for v in u
-    ]
+        parts = [_of_equals(a.points @ v, b.points @ v, p) for v in u]
+    else:
+        parts = [
+            _on_a_line(_Law((a.points @ v)[:, None], a.weights), _Law((b.points @ v)[:, None], b.weights), p)
+            for v in u
+        ]
     unit = max(unit for _, unit in parts)
     return float(np.mean([total * (own / unit) ** p for total, own in parts])), unit
+
+
+def _of_equals(a: FloatArray, b: FloatArray, p: float) -> tuple[float, float]:
+    """W_p^p on a line between as many points of equal masses, and its unit."""
+    gaps = np.abs(np.sort(a) - np.sort(b))
+    unit = _unit(float(gaps.max()), p)
+    return float(((gaps / unit) ** p).mean()), unit
 
 
 def _equal(law: _Law) -> bool:

@@ -15,8 +15,10 @@ from ._cells import check_density, log_volumes, reduction_for
 from ._functions import grad_psi, psi, risk
 from ._measure import Density, as_measure
 from ._place import AnyModel, MeasureLike
+from ._replicas import per_replica
 
 
+@per_replica
 def free_energy(
     model: AnyModel,
     measure: MeasureLike,
@@ -72,6 +74,7 @@ def relative_entropy(reduced: ReducedModel, density: Density) -> float:
     return float(mass[there] @ (np.log(mass[there]) - logs[there])) - reduced.log_volume
 
 
+@per_replica
 def dissipation(
     model: AnyModel,
     measure: MeasureLike,
@@ -146,11 +149,11 @@ def _bernoulli(x: FloatArray) -> FloatArray:
     return np.where(np.abs(x) < 1e-8, 1 - 0.5 * x, value)
 
 
-def decaying(model: AnyModel) -> slice | list[int]:
+def decaying(model: AnyModel) -> list[int]:
     """Numbers of the columns that weight decay acts on."""
     if isinstance(model, ReducedModel):
         return [c for c, there in enumerate(model.decays) if there]
-    return slice(1 if model.network.output == "fixed" else 0, None)
+    return [c for c in range(_columns(model)) if c not in model.network.still]
 
 
 def _columns(model: AnyModel) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import numpy.typing as npt
 
 from .. import _core
@@ -106,6 +107,10 @@ def estimate(
     )
     if result["samples"] == 0:
         raise KeyboardInterrupt
+    scale = model.network.scale
+    for name, values in result.items():
+        if scale != 1 and isinstance(values, np.ndarray):
+            values *= scale**2 if name.startswith("U") else scale
     for name in ("V", "U", "grad_V"):
         if name in result:
             require_finite(result[name], f"the mean of {name}", theta=rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ._measure import as_measure, as_points
 from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of
+from ._replicas import Run, per_replica
 
 # numbers that are not finite are refused with a message instead of a warning
 _quiet = np.errstate(all="ignore")
@@ -88,6 +90,7 @@ def U(
 
 
 @_quiet
+@per_replica
 def psi(
     model: AnyModel,
     theta: npt.ArrayLike,
@@ -101,8 +104,9 @@ def psi(
 
     `measure` is ρ: an (N, D) array of equal masses, `mf.Cloud` or `mf.Density`. Points as long as a row of
     parameters are neurons; others, and densities, are in the coordinates of ``model.reduce()``, which takes
-    the place of the model then; `theta` may hold neurons or points in these coordinates. Decay acts on
-    trained blocks only: a fixed output weight does not enter |θ|². Other arguments are those of `V`.
+    the place of the model then; `theta` may hold neurons or points in these coordinates. An array
+    (replicas, N, D) is several measures: results have that axis first, and `theta` may have it, too. Decay
+    acts on trained blocks only: fixed ones do not enter |θ|². Other arguments are those of `V`.
 
     Examples:
         >>> import numpy as np, mfcore as mf
@@ -125,6 +129,7 @@ def psi(
 
 
 @_quiet
+@per_replica
 def grad_psi(
     model: AnyModel,
     theta: npt.ArrayLike,
@@ -136,8 +141,9 @@ def grad_psi(
 ) -> FloatArray:
     """∇Ψ_λ(θ; ρ) for every row of `theta`, shape (n, D): the direction that trained parameters descend.
 
-    The column of a fixed output weight is 0, and for networks on the sphere the w part is the tangential
-    gradient, so that −∇Ψ_λ is the velocity of every rung (for equal rates). Arguments are those of `psi`.
+    The columns of a fixed output weight or bias are 0, and for networks on the sphere the w part is the
+    tangential gradient, so that −∇Ψ_λ is the velocity of every rung (for equal rates). Arguments are those
+    of `psi`.
 
     Examples:
         >>> import numpy as np, mfcore as mf
@@ -167,8 +173,7 @@ def grad_psi(
         gradient = at.lift.lift(rows, gradient)
     if isinstance(model, Model) and neurons:
         network = model.network
-        if network.output == "fixed":
-            gradient[:, 0] = 0.0
+        gradient[:, list(network.still)] = 0.0
         if network.sphere:
             w = rows[:, network.row(0) :]
             along = gradient[:, network.row(0) :]
@@ -177,6 +182,7 @@ def grad_psi(
 
 
 @_quiet
+@per_replica
 def risk(
     model: AnyModel,
     measure: MeasureLike,
@@ -187,7 +193,8 @@ def risk(
     """R(ρ) = E(y − f_ρ(x))², label noise included, weight decay not. Arguments are those of `psi`.
 
     A measure in reduced coordinates, such as ``mf.solve(model, mf.PDE(), …).final``, is that of a law
-    invariant under the symmetry of the model: the risk is that of ``model.reduce()``.
+    invariant under the symmetry of the model: the risk is that of ``model.reduce()``. Of replicas, an array
+    (replicas, N, D), it is the array of their risks.
 
     Examples:
         >>> import mfcore as mf
@@ -208,18 +215,29 @@ def risk(
 
 
 @_quiet
+@per_replica
 def predict(
-    model: Model,
+    model: AnyModel | Run,
     measure: MeasureLike,
-    X: npt.ArrayLike,
+    X: npt.ArrayLike | None = None,
     *,
     threads: int | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """f_ρ(x) = ∫σ*(x; ·)dρ for every row of `X`, shape (n, d) to (n,); `measure` consists of neurons.
+    """f_ρ(x) = ∫σ*(x; ·)dρ for every row of `X`, shape (n, d) to (n,).
+
+    Args:
+        model: A `Model`; or a `Trajectory` in place of model and measure: ``mf.predict(run, X)`` is f at the
+            end of a run of any rung. Or a `ReducedModel`.
+        measure: Neurons, or a measure in the coordinates of ``model.reduce()``, such as the rungs of the
+            limit return: f(x) depends on x through Πx and the norms that the reduction knows.
+        X: Inputs. For a `ReducedModel`, and at d = ∞, rows in the coordinates of ``reduced.nodes``; at d = ∞
+            the norms across the directions may be left out.
+        threads: As in `V`.
+        out: Array of shape (n,) to put the result in.
 
     Examples:
-        >>> import mfcore as mf
+        >>> import math, mfcore as mf
         >>> model = mf.Model(
         ...     data=mf.data.IsotropicGaussians(d=2, delta=0.5),
         ...     network=mf.Network(mf.activations.relu),
@@ -227,18 +245,33 @@ def predict(
         ... )
         >>> mf.predict(model, [[1.0, 0.0], [0.0, 1.0]], [[2.0, -1.0], [2.0, 4.0]])
         array([1., 3.])
+        >>> run = mf.solve(model, mf.Atoms(), horizon=1.0)
+        >>> f = mf.predict(run, [[3.0, 4.0], [5.0, 0.0]])
+        >>> bool(abs(f[0] - f[1]) < 1e-12)  # f of the limit depends on |x| alone
+        True
     """
-    if not isinstance(model, Model):
-        raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
-    if target_of(model, measure) is not model:
-        raise ValueError(
-            "measure must hold neurons for predictions at inputs x, got one in reduced coordinates; at the "
-            "nodes of the data they are model.reduce().features(points)"
-        )
-    points, weights = as_measure(measure, "measure", row_of(model))
-    inputs = as_points(X, "X", points.shape[1] - model.network.row(0))
+    if X is None:
+        raise TypeError("X must be inputs, as in predict(model, measure, X) or predict(run, X), got None")
+    target = target_of(cast(AnyModel, model), measure)  # a run has been taken apart
+    points, weights = as_measure(measure, "measure", row_of(target))
+    if isinstance(target, ReducedModel):
+        if target.inputs is None:
+            raise ValueError(
+                "model must be a reduction that mfcore made, to be evaluated at inputs, got features by hand"
+            )
+        if isinstance(model, Model) and not math.isinf(model.d):
+            inputs = as_points(X, "X", int(model.d))
+            z = target.inputs.of(inputs)
+        else:
+            inputs = as_points(X, "X")
+            z = target.inputs.completed(inputs)
+        _check_out(out, len(inputs))
+        return _give(target.inputs.predict(points, weights, z), out, "f", measure=points, X=inputs)
+    inputs = as_points(X, "X", points.shape[1] - target.network.row(0))
     _check_out(out, len(inputs))
-    value = _core.predict(model.network._core, points, weights, inputs, check.threads(threads))
+    value = _core.predict(target.network._core, points, weights, inputs, check.threads(threads))
+    if target.network.scale != 1:
+        value *= target.network.scale
     return _give(value, out, "f", measure=points, X=inputs)
 
 
@@ -250,11 +283,18 @@ def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | 
         return model
     if not isinstance(model, Model):
         raise TypeError(f"model must be an mf.Model or mf.ReducedModel, got {model!r}")
+    kept = model._kept.get("evaluator")
+    if kept is not None and kept[0] is expectation and kept[1] == count:
+        evaluator: Evaluator = kept[2]
+        return evaluator
+    rule = expectation
     if expectation is None:
         expectation = Exact()
     if not isinstance(expectation, Expectation):
         raise TypeError(f"expectation must be mf.Exact() or mf.MonteCarlo(samples, rng), got {expectation!r}")
-    return expectation.evaluator(model, count)
+    evaluator = expectation.evaluator(model, count)
+    model._kept["evaluator"] = (rule, count, evaluator)
+    return evaluator
 
 
 def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
@@ -262,8 +302,7 @@ def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
     if isinstance(model, ReducedModel):
         return np.asarray(model.decays, dtype=bool)
     decaying = np.ones(rows.shape[1], dtype=bool)
-    if model.network.output == "fixed":
-        decaying[0] = False
+    decaying[list(model.network.still)] = False
     return decaying
 
 
@@ -275,7 +314,7 @@ def _check_out(out: FloatArray | None, *shape: int) -> None:
 
 def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
     """Raise a ValueError naming the argument whose entries are too large, if `what` is not finite."""
-    if not np.isfinite(result).all():
+    if not check.finite(result):
         raise ValueError(_too_large(what, **inputs))
 
 

@@ -166,7 +166,9 @@ def as_measure(measure: Any, name: str, row: int) -> tuple[FloatArray, FloatArra
         measure = measure.as_cloud()
     if not isinstance(measure, Cloud):
         points = as_points(measure, name, row)
-        return points, np.full(len(points), 1.0 / len(points))
+        masses = np.empty(len(points))
+        masses.fill(1.0 / len(points))
+        return points, masses
     columns = measure.points.shape[1]
     if columns != row:
         raise ValueError(f"{name} must have points of length {row}, got {columns}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from .._base.check import FloatArray
@@ -35,7 +36,14 @@ def rows_of(model: AnyModel, theta: Any, name: str) -> FloatArray:
 
 def target_of(model: AnyModel, measure: Any, name: str = "measure") -> AnyModel:
     """The model in whose coordinates the measure is: the model itself or its reduction."""
+    if isinstance(model, Model) and _are_neurons(measure, model):
+        return model
     return reduction_for(model, measure, name) or model
+
+
+def _are_neurons(points: Any, model: Model) -> bool:
+    """Whether `points` is plainly an array of neurons, whose entries are still to be checked."""
+    return type(points) is np.ndarray and points.ndim == 2 and points.shape[1] == model.row
 
 
 class SharedCoordinates(NamedTuple):
@@ -51,6 +59,9 @@ class SharedCoordinates(NamedTuple):
 
 def in_shared_coordinates(model: AnyModel, theta: Any, measure: MeasureLike) -> SharedCoordinates:
     """Bring points and measure to shared coordinates; if both are one object, arrays are shared too."""
+    if measure is theta and isinstance(model, Model) and _are_neurons(measure, model):
+        points, weights = as_measure(measure, "measure", row_of(model))
+        return SharedCoordinates(model, points, points, points, weights)
     target = target_of(model, measure)
     points, weights = as_measure(measure, "measure", row_of(target))
     if target is model or target_of(model, theta, "theta") is not model:

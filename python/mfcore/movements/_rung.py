@@ -14,6 +14,7 @@ import numpy as np
 from ..measures._measure import Cloud, Density, as_measure
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._clock import FixedClock
 from ..runs._difference import error_between
 from ..runs._ends import End, Ended
 from ..runs._reduced import reduced_of
@@ -48,6 +49,8 @@ class _Point(NamedTuple):
     unfinished: int  # steps whose minimisation ended before the gradient vanished
     increase: float  # largest F^{n+1} − F^n so far
     speed: float  # W/τ of the last step
+    since: float = 0.0  # the time after `before` steps, up to which one was shortened
+    before: int = 0
 
 
 class JkoRung:
@@ -55,7 +58,7 @@ class JkoRung:
 
     def __init__(self, method: JKO, model: Model | ReducedModel, threads: int) -> None:
         self.reduced = reduced_of(model)
-        self._method, self._tau = method, method.tau
+        self._method, self._tau, self.clock = method, method.tau, FixedClock(method.tau)
         _check_model(self.reduced)
         self._threads = threads
         start = _measure(self.reduced, method.start)
@@ -72,19 +75,22 @@ class JkoRung:
 
     @property
     def t(self) -> float:
-        """The time reached, n·τ."""
-        return self._point.steps * self._tau
+        """The time reached, n·τ, or the end of the shortened last step."""
+        p = self._point
+        return p.since + (p.steps - p.before) * self._tau
 
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to the step nearest to time t."""
         deadline = time.monotonic() + seconds
-        target = int(np.rint(t / self._tau))
+        target = self.clock.nearest(t)
         try:
-            while self._point.steps < target:
-                ended = self._step()
+            while self.t < target:
+                left = target - self.t
+                short = self.clock.ends(t) and left < (1 - 1e-6) * self._tau
+                ended = self._step(target if short else None)
                 if not ended.reached:
                     return ended
-                if time.monotonic() >= deadline and self._point.steps < target:
+                if time.monotonic() >= deadline and self.t < target:
                     return Ended(End.out_of_time)
         except KeyboardInterrupt:
             return Ended(End.interrupted)
@@ -113,7 +119,7 @@ class JkoRung:
         point = self._point
         if self._error is None or self._error[0] != point.steps:
             other = point.half.residual
-            if point.steps % 2:
+            if (point.steps - point.before) % 2:
                 with np.errstate(all="ignore"):  # what is not finite is reported by the run itself
                     after = movement(point.coarse, point.half, 2 * self._tau).place.residual
                     other = 0.5 * (other + after)
@@ -129,7 +135,7 @@ class JkoRung:
     def state(self) -> State:
         """The variables of the scheme, its companion's, and counts."""
         p = self._point
-        numbers = [p.steps, p.iterations, p.unfinished, p.increase, p.speed]
+        numbers = [p.steps, p.iterations, p.unfinished, p.increase, p.speed, p.since, p.before]
         state = {"numbers": np.array(numbers), "x": p.place.x, "half": p.half.x}
         if isinstance(p.energy, AtomsEnergy) and isinstance(p.energy.field, TableEnergy):
             state["box"] = p.energy.field.box
@@ -137,7 +143,7 @@ class JkoRung:
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        steps, iterations, unfinished, increase, speed = state["numbers"].tolist()
+        steps, iterations, unfinished, increase, speed, since, before = state["numbers"].tolist()
         energy, coarse = self._point.energy, self._point.coarse
         if isinstance(energy, AtomsEnergy) and isinstance(coarse, AtomsEnergy):
             field, box = energy.field, state.get("box")
@@ -147,7 +153,17 @@ class JkoRung:
                 energy, coarse = energy.by(field), coarse.by(field)
         place, half = energy.at(state["x"].copy()), coarse.at(state["half"].copy())
         self._point = _Point(
-            energy, coarse, place, half, int(steps), int(iterations), int(unfinished), increase, speed
+            energy,
+            coarse,
+            place,
+            half,
+            int(steps),
+            int(iterations),
+            int(unfinished),
+            increase,
+            speed,
+            since,
+            int(before),
         )
 
     def meta(self) -> dict[str, Any]:
@@ -160,8 +176,8 @@ class JkoRung:
             "largest_increase": p.increase,
         }
 
-    def _step(self) -> Ended:
-        """One step, and one of the companion after every other."""
+    def _step(self, short: float | None = None) -> Ended:
+        """One step, and one of the companion after every other; a shortened one goes to the time `short`."""
         p, tolerance = self._point, self._method.tolerance
         if tolerance is not None and p.speed < tolerance:
             return Ended(
@@ -169,15 +185,15 @@ class JkoRung:
                 f"stationary: the distance moved in a step over τ fell below {tolerance:g} at t = {self.t:g}",
             )
         p = self._point = _covered(p)
-        steps, half = p.steps + 1, p.half
+        steps, half, now = p.steps + 1, p.half, self.t
+        tau = self._tau if short is None else short - now
+        odd = (p.steps - p.before) % 2
         with np.errstate(all="ignore"):  # what is not finite is reported
-            done = movement(p.energy, p.place, self._tau)
-            if steps % 2 == 0:
-                half = movement(p.coarse, half, 2 * self._tau).place
+            done = movement(p.energy, p.place, tau)
+            if odd or short is not None:
+                half = movement(p.coarse, half, tau + odd * self._tau).place
         if not math.isfinite(done.place.energy):
-            return Ended(
-                End.diverged, f"the free energy was not finite at step {steps} (t = {steps * self._tau:g})"
-            )
+            return Ended(End.diverged, f"the free energy was not finite at step {steps} (t = {now + tau:g})")
         self._point = p._replace(
             place=done.place,
             half=half,
@@ -185,7 +201,9 @@ class JkoRung:
             iterations=p.iterations + done.iterations,
             unfinished=p.unfinished + (not done.finished),
             increase=max(p.increase, done.place.energy - p.place.energy),
-            speed=math.sqrt(p.energy.transport(done.place.x - p.place.x)) / self._tau,
+            speed=math.sqrt(p.energy.transport(done.place.x - p.place.x)) / tau,
+            since=p.since if short is None else short,
+            before=p.before if short is None else steps,
         )
         return Ended(End.reached)
 

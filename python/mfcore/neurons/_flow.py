@@ -19,6 +19,7 @@ from ..expectations._nodes import Nodes
 from ..expectations._rules import Exact, Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._clock import FixedClock
 from ..runs._ends import Ended, ended
 from ..runs._rung import State
 from ._sgd import check_memory, start_of
@@ -49,9 +50,11 @@ class FlowRung:
         integrator: Callable[[_core.System, FloatArray], Integrator],
         tolerance: float | None,
         followers: int = 0,
+        step: float | None = None,
     ) -> None:
+        self.clock = None if step is None else FixedClock(step)
         check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
-        start = population(model, neurons, followers, seed)
+        start = population(model, neurons, followers, seed, threads)
         self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
         self._flow = integrator(system_of(model, neurons, expectation, threads, followers), start)
 
@@ -62,15 +65,19 @@ class FlowRung:
 
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
-        return ended(self._flow.advance(t, seconds), self._flow, self._tolerance)
+        if self.clock is None or not isinstance(self._flow, _core.Flow):
+            end = self._flow.advance(t, seconds)
+        else:
+            end = self.clock.advance(self._flow, t, seconds)
+        return ended(end, self._flow, self._tolerance)
 
     def measure(self) -> FloatArray:
         """The neurons, shape (N, D); the followers, if there are any."""
-        rows = self._flow.theta().reshape(self._shape)
+        rows = self._flow.values().reshape(self._shape)
         return rows if self._shown == len(rows) else rows[: self._shown].copy()
 
     def state(self) -> State:
-        """That of the integrator."""
+        """Numbers and vectors of the integrator."""
         return self._flow.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -83,22 +90,28 @@ class FlowRung:
         return {"steps": flow.steps, "rejected": flow.rejected, "evaluations": flow.evaluations}
 
 
-def population(model: Model, neurons: int, followers: int, seed: int) -> FloatArray:
+def population(model: Model, neurons: int, followers: int, seed: int, threads: int = 0) -> FloatArray:
     """Initial rows of the followers, the same for every method with this seed, then of the neurons they
     follow.
     """
     if not followers:
-        return start_of(model, neurons, seed)
-    first, others = start_of(model, followers, seed), start_of(model, neurons, derive(seed, DRIVER))
+        return start_of(model, neurons, seed, threads)
+    first = start_of(model, followers, seed, threads)
+    others = start_of(model, neurons, derive(seed, DRIVER), threads)
     return np.concatenate([first, others])
 
 
 def system_of(
     model: Model, neurons: int, expectation: Expectation | None, threads: int, followers: int = 0
 ) -> _core.System:
-    """The system θ̇_i = −rates·∇Ψ_λ(θ_i; ρ_N) of N neurons, and of followers without mass in their field."""
+    """The system θ̇_i = −rates·∇Ψ_λ(θ_i; ρ_N) of N neurons, and of followers without mass in their field.
+
+    Its gradients, decay and noise are those of `model._unit`: a tolerance or temperature for it is that over
+    the square of the network's scale.
+    """
     rows = followers + neurons
     masses = np.concatenate([np.zeros(followers), np.full(neurons, 1 / neurons)])
+    model = model._unit
     evaluator = (expectation or Exact()).evaluator(model, threads)
     network, rates = model.network._core, rates_of(model.rates)
     if isinstance(evaluator, Nodes):

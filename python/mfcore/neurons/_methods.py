@@ -79,7 +79,9 @@ class GD:
     Args:
         neurons: N.
         step: h.
-        expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, a fixed set of samples.
+        expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, fixed samples, which a
+            network of as many parameters learns by heart: at the end ``meta["training_risk"]`` is the risk
+            on them, and one far below that of fresh samples is a warning.
         tolerance: Stop when the root mean square of ∇Ψ_λ over the trained entries is below it.
 
     Examples:
@@ -129,7 +131,9 @@ class Particles:
         rtol: Relative error per step of schemes that choose their steps.
         atol: Absolute error per step.
         step: Step size h of schemes with fixed steps; the clock is t = k·h.
-        expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, a fixed set of samples.
+        expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, fixed samples, which a
+            network of as many parameters learns by heart: at the end ``meta["training_risk"]`` is the risk
+            on them, and one far below that of fresh samples is a warning.
         tolerance: Stop when the root mean square of ∇Ψ_λ over the trained entries is below it.
 
     Examples:
@@ -176,7 +180,7 @@ class Particles:
         if self.step is not None:
             return _fixed(self, self.method, self.step, full, seed, threads, followers)
         _check_noise(self, self.method, full)
-        stop = self.tolerance or 0.0
+        stop = (self.tolerance or 0.0) / full.network.scale**2
         unit = slice(full.network.row(0), None) if full.network.sphere else None
 
         def integrator(system: _core.System, start: FloatArray) -> _core.Flow | ImplicitFlow:
@@ -205,14 +209,22 @@ def _fixed(
             start,
             scheme,
             step,
-            temperature=model.temperature,
+            temperature=model._unit.temperature,
             seed=seed,
-            tolerance=method.tolerance or 0.0,
+            tolerance=(method.tolerance or 0.0) / model.network.scale**2,
             threads=threads,
         )
 
     return FlowRung(
-        model, method.neurons, method.expectation, seed, threads, integrator, method.tolerance, followers
+        model,
+        method.neurons,
+        method.expectation,
+        seed,
+        threads,
+        integrator,
+        method.tolerance,
+        followers,
+        step,
     )
 
 

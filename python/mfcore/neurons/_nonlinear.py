@@ -22,8 +22,9 @@ from ..measures._measure import Density, as_measure
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..reductions._project import Coordinates
+from ..runs._clock import FixedClock
 from ..runs._ends import GOES_ON, End, Ended, ended
-from ..runs._rung import LimitRung, State, labelled, part_of
+from ..runs._rung import LimitRung, State, clock_of, labelled, part_of
 from ._sgd import start_of
 
 _MARKS = 8  # times kept, more than one attempt of a step needs
@@ -72,21 +73,22 @@ class DriverResiduals:
         if not self.ended.reached:
             self._stopped()
         self._at = t
-        return self._look(t)
+        return self._record(t)
 
     def state(self) -> State:
-        """The driver at a time that no later look comes before."""
+        """The state of the driver at the earliest time that may be asked for again."""
         t, state = (self._marks[0].t, self._marks[0].state) if self._marks else (0.0, self.driver.state())
-        return {"looked": np.array(t), **state}
+        return {"recorded": np.array(t), **state}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
         self._marks.clear()
-        self._at = float(state["looked"])
-        self.driver.restore({name: values for name, values in state.items() if name != "looked"})
-        self._look(self._at)
+        self._at = float(state["recorded"])
+        self.driver.restore({name: values for name, values in state.items() if name != "recorded"})
+        self._record(self._at)
 
-    def _look(self, t: float) -> FloatArray:
+    def _record(self, t: float) -> FloatArray:
+        """Compute the residuals at time t, where the driver is, and keep them with its state."""
         residual = np.asarray(self._reduced._residual(self._outputs()))
         self._marks = [*self._marks[1 - _MARKS :], _Mark(t, residual, self.driver.state())]
         return residual
@@ -131,7 +133,7 @@ class NonlinearRung:
         step: float | None,
     ) -> None:
         self._features, self._field, self._step = driver.reduced, DriverResiduals(driver, threads), step
-        self._threads = threads
+        self._threads, self.clock = threads, None if step is None else FixedClock(step)
         self._start = start_of(model, neurons, seed)
         self._coordinates = Coordinates(model.network, model.data, driver.reduced.coordinates)
         self._noisy = model.temperature > 0
@@ -159,7 +161,12 @@ class NonlinearRung:
         field = self._field
         field.deadline = time.monotonic() + seconds
         try:
-            end = self._flow.advance(t, seconds)
+            if self.clock is None:
+                end = self._flow.advance(t, seconds)
+            else:
+                if (of_driver := clock_of(field.driver)) is not None:
+                    of_driver.end = self.clock.end
+                end = self.clock.advance(self._flow, t, seconds)
         except _Late:
             end = field.ended.end
         if end is End.reached and field.ended.end is End.stationary and field.driver.t <= self._flow.t:
@@ -170,7 +177,7 @@ class NonlinearRung:
 
     def measure(self) -> FloatArray:
         """Neurons, shape (N, D)."""
-        rows = self._flow.theta()[:-1].reshape(self._shape)
+        rows = self._flow.values()[:-1].reshape(self._shape)
         return rows if self._noisy else self._coordinates.lift(self._start, rows)
 
     def state(self) -> State:
@@ -221,6 +228,9 @@ class NonlinearRung:
 
     def _rounded(self, t: float) -> float:
         """The time that a sum of steps stands for: a multiple of half a step, or _BITS leading bits."""
+        if self.clock is not None and self.clock.in_last(t):
+            near = abs(t - self.clock.end) <= 2.0**-_BITS * self.clock.end
+            return self.clock.end if near else t
         if self._step is not None:
             return 0.5 * self._step * round(2 * t / self._step)
         mantissa, exponent = math.frexp(t)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..runs._rung import State
 if TYPE_CHECKING:
     from ._methods import SGD
 
+_WHOLE = 1e-9  # of a step and of the time: a rest of less than this is rounding
 _CHUNK = 1 << 16  # step sizes summed together when times are turned into steps
 
 _COPIES = 3  # copies of the neurons of one replica: at the start, now, and inside a block
@@ -40,22 +42,28 @@ class SgdRung:
         memory(float(_REPLICA) * method.replicas, "replicas", method.replicas)
         memory(16.0 * method.neurons * method.batch, "batch", method.batch)
         self._seeds = [seed] + [derive(seed, k) for k in range(1, method.replicas)]
-        self._clock = _Clock(method.step, method.schedule)
-        rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(model.rates or {})}
-        self._runs = _core.Sgd(
-            model.network._core,
-            [start_of(model, method.neurons, s) for s in self._seeds],
-            [model.data._run_sampler() for _ in self._seeds],
+        self._clock = self.clock = _Clock(method.step, method.schedule)
+        unit = model._unit
+        rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(unit.rates or {})}
+        self._begin = partial(
+            _core.Sgd,
+            unit.network._core,
+            [start_of(model, method.neurons, s, threads) for s in self._seeds],
+            [unit.data._run_sampler() for _ in self._seeds],
             self._seeds,
-            method.step if method.schedule is None else self._clock.sizes,
             batch=method.batch,
-            ridge=model.ridge,
-            temperature=model.temperature,
+            ridge=unit.ridge,
+            temperature=unit.temperature,
             rates=(rates["a"], rates["b"], rates["w"]),
             block=1 if method.coupled and model.temperature > 0 else 0,
             single_precision=method.precision == "float32",
             threads=threads,
         )
+
+    @cached_property
+    def _runs(self) -> _core.Sgd:
+        """The networks, begun when the end of the clock is known."""
+        return self._begin(self._clock.argument())
 
     @property
     def t(self) -> float:
@@ -108,11 +116,48 @@ class _Clock:
     """The clock t_k = Σ_{j<k} h_j of step sizes h_k = h ξ(k h): from steps to times and back."""
 
     def __init__(self, step: float, schedule: Any) -> None:
-        self._h, self._schedule = step, schedule
+        self._h, self._schedule, self._end = step, schedule, math.inf
+        self._short: tuple[int, float] | None = None  # number and size of the last step, if it is shortened
         self._times = np.zeros(1)  # t at multiples of _CHUNK steps
+
+    @property
+    def end(self) -> float:
+        """Where the last step is shortened; inf: nowhere."""
+        return self._end
+
+    @end.setter
+    def end(self, end: float) -> None:
+        self._end, self._short = math.inf, None
+        k = self.step(end)
+        k -= self.time(k) > end + _WHOLE * max(end, self._h)
+        rest = end - self.time(k)
+        self._end = end
+        if rest > _WHOLE * max(end, self._h):
+            self._short = k, rest
+
+    @property
+    def shortened(self) -> float:
+        """The length of the shortened last step; 0 if there is none."""
+        return 0.0 if self._short is None else self._short[1]
+
+    def argument(self) -> Any:
+        """What the core takes as step sizes: one, one with a shortened last step, or a function."""
+        if self._schedule is not None:
+            return self.sizes
+        return self._h if self._short is None else (self._h, *self._short)
+
+    def nearest(self, t: float) -> float:
+        """The time nearest to t that a step ends at."""
+        return self.time(self.step(t))
 
     def sizes(self, first: int, count: int) -> FloatArray:
         """h_k for k = first … first + count − 1."""
+        sizes = self._unshortened(first, count)
+        if self._short is not None and first <= self._short[0] < first + count:
+            sizes[self._short[0] - first] = self._short[1]
+        return sizes
+
+    def _unshortened(self, first: int, count: int) -> FloatArray:
         if self._schedule is None:
             return np.full(count, self._h)
         k = np.arange(first, first + count, dtype=np.float64)
@@ -128,30 +173,44 @@ class _Clock:
             raise ValueError(
                 f"schedule must be finite and > 0, got {factors[at]:g} at k·step = {k[at] * self._h:g}"
             )
-        return self._h * factors
+        return np.asarray(self._h * factors)
 
     def time(self, step: int) -> float:
         """The time after `step` steps."""
+        if self._short is not None and step > self._short[0]:
+            return self._end + (self._whole_time(step) - self._whole_time(self._short[0] + 1))
+        return self._whole_time(step)
+
+    def _whole_time(self, step: int) -> float:
         if self._schedule is None:
             return step * self._h
         self._extend(lambda: len(self._times) * _CHUNK > step)
         chunk, rest = divmod(step, _CHUNK)
-        return float(self._times[chunk] + self.sizes(chunk * _CHUNK, rest).sum())
+        return float(self._times[chunk] + self._unshortened(chunk * _CHUNK, rest).sum())
 
     def step(self, t: float) -> int:
-        """The number of steps whose time is nearest to t."""
+        """The number of steps whose time is nearest to t; none that would end beyond the end."""
+        step = self._whole_step(t)
+        if self._short is None:
+            return step
+        last = self._short[0]
+        return last + 1 if t > 0.5 * (self._whole_time(last) + self._end) else min(step, last)
+
+    def _whole_step(self, t: float) -> int:
         if self._schedule is None:
             return round(t / self._h)
         self._extend(lambda: self._times[-1] > t)
         chunk = int(np.searchsorted(self._times, t, side="right")) - 1
-        times = self._times[chunk] + np.concatenate([[0.0], np.cumsum(self.sizes(chunk * _CHUNK, _CHUNK))])
+        times = self._times[chunk] + np.concatenate(
+            [[0.0], np.cumsum(self._unshortened(chunk * _CHUNK, _CHUNK))]
+        )
         return chunk * _CHUNK + int(np.abs(times - t).argmin())
 
     def _extend(self, enough: Any) -> None:
         started = time.monotonic()
         while not enough():
             first = (len(self._times) - 1) * _CHUNK
-            self._times = np.append(self._times, self._times[-1] + self.sizes(first, _CHUNK).sum())
+            self._times = np.append(self._times, self._times[-1] + self._unshortened(first, _CHUNK).sum())
             if time.monotonic() - started > 10:
                 raise ValueError(
                     f"schedule must let the clock reach the horizon, got t = {self._times[-1]:g} "
@@ -164,14 +223,17 @@ def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
     memory(8.0 * rows * (model.row or 1), name, value)
 
 
-def start_of(model: Model, neurons: int, seed: int) -> FloatArray:
+def start_of(model: Model, neurons: int, seed: int, threads: int = 0) -> FloatArray:
     """The initial neurons, the same for every method with the same seed."""
     if model.row is None:
-        raise ValueError(f"data must have finite d for neurons, got {model.data!r}; only reduced rungs run")
+        raise ValueError(
+            f"data must have finite d for neurons, got {model.data!r}; at d=inf the rungs of the limit run: "
+            "mf.PDE, mf.Atoms and mf.JKO"
+        )
     if model.init is None:
         raise ValueError("init must be an initial law for a run to start from, got None")
     if isinstance(model.init, Points) and len(model.init.theta) != neurons:
         given = len(model.init.theta)
         raise ValueError(f"neurons must be {given}, the number of given points, got {neurons}")
     check_memory(2 * neurons, model, "neurons", neurons)
-    return model.init.sample(model.network, int(model.d), neurons, Seed(seed))
+    return model.init.sample(model.network, int(model.d), neurons, Seed(seed), threads=threads or None)

@@ -1,13 +1,15 @@
-"""Pictures of runs (`risk`, `observable`), of measures (`density`, `particles`) and of budgets (`ladder`).
+"""Pictures of runs (`risk`, `observable`), measures (`density`, `particles`, `animate`), budgets (`ladder`).
 
 Every function returns matplotlib axes that can also be saved directly, ``mf.plots.risk(runs).savefig(path)``,
 and draws on the axes given as ``ax=``. Colours can be told apart by the colour-blind, and curves are named at
 their ends. Needs matplotlib, ``mfcore[plot]``, when a function is called; neither a display nor pyplot.
 """
 
+from ._animate import animate
+from ._axes import COLORS, new_axes
 from ._density import density
 from ._ladder import ladder
 from ._plane import particles
 from ._series import observable, risk
 
-__all__ = ["density", "ladder", "observable", "particles", "risk"]
+__all__ = ["COLORS", "animate", "density", "ladder", "new_axes", "observable", "particles", "risk"]

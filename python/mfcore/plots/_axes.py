@@ -1,9 +1,11 @@
-"""Axes, colours and labels that all plots share; matplotlib is imported when the first axes are made."""
+"""Axes, colours, shapes and titles that all plots share; the first axes import matplotlib."""
 
 from __future__ import annotations
 
+import colorsys
 import io
 import textwrap
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,13 +24,49 @@ if TYPE_CHECKING:
             """Save the whole figure."""
 
 
-# Okabe and Ito's palette for colour-blind readers, without its yellow, in which no text can be read.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Okabe and Ito's palette for colour-blind readers, without its yellow, in which no text can be read; then
+# five dark colours as far as possible from these and from each other, also without red or green cones.
+COLORS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
+    *("#7F0000", "#8A2BE2", "#332288", "#005F5F", "#1B7837"),
+)
+# Shapes and strokes tell runs apart where colours do not: in grey, and where runs agree. No marker is filled,
+# so that none hides another.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "*", "p")
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (4, 3)),
+    (0, (1, 1.5)),
+    (0, (6, 2, 1, 2)),
+    (0, (9, 3)),
+    (0, (3, 1, 1, 1, 1, 1)),
+)
 GREY = "0.45"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 TEXT = 9.0  # font size in points
 INCHES = (6.0, 3.7)
 
-_LABEL = "mfcore label"  # the gid of text labels, by which a later call finds those of an earlier one
+
+def new_axes(count: int = 1, *, inches: tuple[float, float] | None = None) -> list[PlotAxes]:
+    """New axes side by side in the style of all plots here, for curves of your own; colours are in `COLORS`.
+
+    Args:
+        count: How many, at most 20.
+        inches: Width and height of their figure, each at most 100.
+
+    Examples:
+        >>> from mfcore import plots
+        >>> left, right = plots.new_axes(2)
+        >>> _ = left.plot([0, 1], [1, 0], color=plots.COLORS[0])
+    """
+    check.integer(count, "count", at_least=1, at_most=20)
+    size = (INCHES[0] * (1 + 0.65 * (count - 1)), INCHES[1])
+    if inches is not None:
+        width, height = check.array(inches, "inches", shape=(2,)).tolist()
+        if not (0 < width <= 100 and 0 < height <= 100):
+            raise ValueError(f"inches must be > 0 and at most 100, got {width:g} and {height:g}")
+        size = width, height
+    return panels(count, None, size)
 
 
 def axes(ax: Axes | None, inches: tuple[float, float] = INCHES) -> PlotAxes:
@@ -59,60 +97,28 @@ def panels(count: int, ax: Any, inches: tuple[float, float] = INCHES) -> list[Pl
     return [cast("PlotAxes", one) for one in given]
 
 
-def next_color(ax: Axes) -> str:
-    """The first colour that no labelled series has yet."""
-    return COLORS[len(_labels(ax)) % len(COLORS)]
+def color(k: int) -> str:
+    """The colour of series number k: one of `COLORS`, and beyond them further hues, none of them twice."""
+    if k < len(COLORS):
+        return COLORS[k]
+    rgb = colorsys.hls_to_rgb((0.618034 * k) % 1.0, 0.3 + 0.08 * (k % 3), 0.75)
+    return "#" + "".join(f"{round(255 * part):02X}" for part in rgb)
 
 
-def label_end(ax: Axes, x: float, y: float, text: str, color: str) -> None:
-    """Write the name of a series beside its last point, right of the axes; `settle` moves it.
-
-    Where no layout engine makes room for that, a legend inside of the axes has the names.
-    """
-    note = ax.annotate(
-        textwrap.fill(text, 18),
-        (x, y),
-        xytext=(1.02, 0.5),
-        textcoords="axes fraction",
-        va="center",
-        color=color,
-        fontsize=TEXT,
-        annotation_clip=False,
-        gid=_LABEL,
-    )
-    if not _makes_room(ax):
-        note.set(visible=False, in_layout=False)
+def stroke(k: int) -> dict[str, Any]:
+    """Dashes and width of line number k: after the last dashes they begin again, thinner."""
+    return {"linestyle": DASHES[k % len(DASHES)], "linewidth": 1.6 if k < len(DASHES) else 0.9}
 
 
-def settle(ax: Axes) -> None:
-    """Move the labels of all series so that they do not overlap, as near to the ends of the series as
-    possible.
-    """
-    notes = _labels(ax)
-    if not notes:
-        return
-    if not _makes_room(ax):
-        _legend(ax, notes)
-        return
-    ax.get_xlim(), ax.get_ylim()  # what is drawn moves limits only when they are asked for
-    to_axes = ax.transData + ax.transAxes.inverted()
-    wanted = np.array([to_axes.transform(note.xy)[1] for note in notes])
-    wanted = np.clip(np.nan_to_num(wanted, nan=0.5), 0.0, 1.0)
-    line = 1.3 * TEXT / 72 * ax.figure.dpi / ax.bbox.height
-    heights = np.array([line * (1 + note.get_text().count("\n")) for note in notes])
-    order = np.argsort(wanted, kind="stable")
-    for k, y in zip(order, spread(wanted[order], heights[order]), strict=True):
-        notes[k].xyann = (1.02, y)
-
-
-def _legend(ax: Axes, notes: list[Any]) -> None:
-    """A legend with names in the colours of their series, for figures without room beside the axes."""
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], color=note.get_color(), linewidth=1.6) for note in notes]
-    names = [note.get_text() for note in notes]
-    small: dict[str, Any] = {"fontsize": TEXT - 1, "handlelength": 0.8, "handletextpad": 0.4}
-    ax.legend(handles, names, labelcolor="linecolor", labelspacing=0.2, edgecolor="none", **small)
+def marker(k: int) -> dict[str, Any]:
+    """Shape of points number k: open, and smaller the later they are drawn, so that they show each other."""
+    size = 5.5 - 0.3 * min(k, 5)
+    return {
+        "marker": MARKERS[k % len(MARKERS)],
+        "markersize": size,
+        "markerfacecolor": "none",
+        "markeredgewidth": 1.0,
+    }
 
 
 def title(ax: Axes, text: str) -> None:
@@ -122,45 +128,19 @@ def title(ax: Axes, text: str) -> None:
     ax.set_title(lines.replace("\xa0", " "), loc="left", fontsize=TEXT, color=GREY)
 
 
-def spread(wanted: Any, heights: Any) -> Any:
-    """Move intervals apart: centres nearest to those wanted, in increasing order, such that no two overlap.
-
-    After subtracting their places in a stack without gaps, the centres are a monotone regression of those
-    wanted: neighbours that would overlap are pooled, and stand around their mean.
-    """
-    place = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])
-    pools: list[tuple[float, int]] = []
-    for value in wanted - place:
-        pools.append((float(value), 1))
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (left, n), (right, m) = pools[-2:]
-            pools[-2:] = [((n * left + m * right) / (n + m), n + m)]
-    return place + np.concatenate([np.full(n, value) for value, n in pools])
+def ylabel(ax: Axes, text: str) -> None:
+    """Write what the y axis shows, wrapped to the height of the axes."""
+    letter = 0.56 * (TEXT + 1) / 72 * ax.figure.dpi
+    lines = textwrap.fill(text.replace(" %", "\xa0%"), max(12, int(ax.bbox.height / letter)))
+    ax.set_ylabel(lines.replace("\xa0", " "))
 
 
-def label_peaks(ax: Axes, peaks: list[tuple[float, float, str, str]]) -> None:
-    """Write names of curves above their highest points (x, y, text, colour), and make room for the text."""
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high + 0.08 * (high - low))
-    to_axes = ax.transData + ax.transAxes.inverted()
-    size = TEXT / 72 * ax.figure.dpi
-    line, letter = 1.4 * size / ax.bbox.height, 0.65 * size / ax.bbox.width
-    taken: dict[int, tuple[float, float, float]] = {}  # left, right and height of the text
-    for k in sorted(range(len(peaks)), key=lambda k: peaks[k][1]):
-        x, y, text, _ = peaks[k]
-        at, height = to_axes.transform((x, y))
-        half = letter * len(text) / 2
-        at = min(max(at, half), 1 - half)
-        height += 0.6 * line
-        for left, right, there in sorted(taken.values(), key=lambda box: box[2]):
-            if at - half < right and at + half > left and abs(height - there) < line:
-                height = there + line
-        taken[k] = at - half, at + half, height
-    for k, (_, _, text, color) in enumerate(peaks):
-        left, right, height = taken[k]
-        place: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
-        note = ax.text((left + right) / 2, height, text, color=color, fontsize=TEXT, **place)
-        note.set_bbox({"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.5})
+def numbers(values: Sequence[float]) -> list[str]:
+    """Format numbers in one way: with powers of ten if one of them is below 10⁻³ or from 10⁵ on."""
+    if all(1e-3 <= abs(value) < 1e5 for value in values):
+        return [f"{value:g}" for value in values]
+    parts = [f"{value:.3e}".split("e") for value in values]
+    return [f"{float(digits):g}×10{str(int(power)).translate(_RAISED)}" for digits, power in parts]
 
 
 def plain_ticks(ax: Axes) -> None:
@@ -172,10 +152,6 @@ def plain_ticks(ax: Axes) -> None:
         ax.yaxis.set_minor_formatter("{x:g}")
 
 
-def _labels(ax: Axes) -> list[Any]:
-    return [text for text in ax.texts if text.get_gid() == _LABEL]
-
-
 def _style(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(linewidth=0.7, color=GREY)
@@ -183,15 +159,15 @@ def _style(ax: Axes) -> None:
     ax.xaxis.label.set_fontsize(TEXT + 1)
     ax.yaxis.label.set_fontsize(TEXT + 1)
     # Bound to the figure, as the axes themselves have no such method.
-    cast(Any, ax).savefig = _root(ax).savefig
+    cast(Any, ax).savefig = root(ax).savefig
 
 
-def _makes_room(ax: Axes) -> bool:
+def makes_room(ax: Axes) -> bool:
     """Whether a layout engine moves other axes to make room for text beside these."""
-    return _root(ax).get_layout_engine() is not None
+    return root(ax).get_layout_engine() is not None
 
 
-def _root(ax: Axes) -> Figure:
+def root(ax: Axes) -> Figure:
     """The figure of axes, also of axes in a subfigure."""
     figure: Any = ax.figure
     while figure.figure is not figure and figure.figure is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -62,13 +62,14 @@ def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
 def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[FloatArray, FloatArray]:
     """Values and masses of one coordinate of all atoms, neurons (of all replicas) or cells."""
     known = columns(model, measure)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         hint = check.did_you_mean(name, known) or f"; it has {', '.join(known)}"
-        raise ValueError(f"coordinate must be one of the model's, got {name!r}{hint}")
+        raise ValueError(f"coordinate must be one of the model's, got {check.shown(name)}{hint}")
     if isinstance(measure, np.ndarray):
         x = np.ravel(known[name](measure))
         return x, np.full(len(x), 1.0 / len(x))
     cloud = measure if isinstance(measure, Cloud) else measure.as_cloud()
+    _check_count(reduced_of(model).coordinates, cloud.points.shape[1])
     return np.asarray(known[name](cloud.points)), cloud.weights
 
 
@@ -77,12 +78,19 @@ def marginal(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Edges and masses of a density along one axis of its grid; None if `name` is not an axis."""
     names = reduced_of(model).coordinates
+    _check_count(names, len(measure.edges))
     if name == "norm" and len(names) == 1:
         name = names[0]
     if name not in names:
         return None
     c = names.index(name)
     return measure.edges[c], measure.mass.sum(axis=tuple(k for k in range(len(names)) if k != c))
+
+
+def _check_count(names: Sequence[str], given: int) -> None:
+    """Refuse a measure that has other coordinates than the model."""
+    if given != len(names):
+        raise ValueError(f"measure must be in the model's coordinates ({', '.join(names)}), got {given}")
 
 
 def symbol(name: str) -> str:

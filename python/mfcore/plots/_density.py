@@ -13,9 +13,10 @@ from ..measures._measure import Cloud, Density
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..runs._trajectory import Measure, Trajectory
-from ._axes import COLORS, GREY, INCHES, TEXT, axes, label_peaks, panels
+from ._axes import GREY, INCHES, TEXT, axes, color, panels, title, ylabel
 from ._coordinates import marginal, reduced_of, symbol, values
-from ._runs import Runs, is_network, model_of, named
+from ._labels import label_peaks
+from ._runs import Runs, is_network, mean, model_of, named
 
 if TYPE_CHECKING:
     from ._axes import PlotAxes
@@ -40,7 +41,8 @@ def density(
     scaled by its own peak.
 
     Args:
-        trajectories: One run, several, or a mapping of names to runs: with the measures in `kept`.
+        trajectories: One run, several, groups of several, or a mapping of names to runs or groups: with the
+            measures in `kept`. Histograms of a group are the means over its networks, with 95 % intervals.
         times: Save points that were kept, or the end. Default: those of the first run that kept any, at
             most three of them, the first, the middle and the last; else the end.
         coordinate: ``"norm"`` (|w|), ``"a"``, ``"b"``, or one of the reduction, such as ``"r1"``. Default:
@@ -65,10 +67,14 @@ def density(
         >>> [text.get_text() for text in ax.texts]
         ['t = 0', 't = 1']
     """
-    runs = named(trajectories)
+    groups = named(trajectories)
+    runs = {name: group[0] for name, group in groups.items()}
     bins = None if bins is None else check.count(bins, "bins")
     asked = _times(runs, times)
-    laws = {name: [_measure_at(name, run, t) for t in asked] for name, run in runs.items()}
+    laws = {
+        name: [pooled(name, [measure_at(name, run, t) for run in group]) for t in asked]
+        for name, group in groups.items()
+    }
     (only, *others) = runs
     first = laws[only][0]
     if coordinate is None and not others and isinstance(first, Density) and len(first.edges) == 2:
@@ -78,23 +84,26 @@ def density(
     peaks: list[tuple[float, float, str, str]] = []
     ends: list[float] = []
     for k, t in enumerate(asked):
-        color = COLORS[k % len(COLORS)]
+        shade = color(k)
         tops = [
-            _curve(target, model_of(run), laws[label][k], name, bins, color) for label, run in runs.items()
+            _curve(target, model_of(run), laws[label][k], name, bins, shade, band=len(groups[label]) > 1)
+            for label, run in runs.items()
         ]
         # The name goes above the lines of the limit, where there are any: histograms are ragged.
         limits = [top for top, run in zip(tops, runs.values(), strict=True) if not is_network(run)]
         x = max(limits or tops, key=lambda top: top[1])[0]
-        peaks.append((x, max(top[1] for top in tops), f"t = {t:.3g}", color))
+        peaks.append((x, max(top[1] for top in tops), f"t = {t:.3g}", shade))
         ends += [end for top in tops for end in top[2:]]
     margin = 0.04 * (max(ends) - min(ends))
     target.set_xlim(min(ends) - margin, max(ends) + margin)  # grids go on where nothing is
     target.set_ylim(bottom=0.0)
     label_peaks(target, peaks)
-    target.set(xlabel=symbol(name), ylabel="density")
+    averaged = any(len(group) > 1 and is_network(group[0]) for group in groups.values())
+    target.set_xlabel(symbol(name))
+    ylabel(target, "density, mean and 95 % interval" if averaged else "density")
     if others or is_network(runs[only]):
         legend = [f"{_form(law[0])}: {label}" for label, law in laws.items()]
-        target.set_title("     ".join(legend), loc="left", fontsize=TEXT, color=GREY)
+        title(target, "     ".join(legend))
     return target
 
 
@@ -112,7 +121,13 @@ def _end(run: Trajectory) -> float:
     return float(run.meta["t"]) if "t" in run.meta else float(run.t[-1])
 
 
-def _measure_at(name: str, run: Trajectory, t: float) -> Measure:
+def kept_times(run: Trajectory) -> list[float]:
+    """The save points whose measures a run kept, or its end."""
+    return sorted(run.kept) or [_end(run)]
+
+
+def measure_at(name: str, run: Trajectory, t: float) -> Measure:
+    """The measure of a run at a time that it kept, or at its end."""
     known = {_end(run): run.final, **run.kept}
     if run.status == "completed" and "horizon" in run.meta:  # or the step nearest to it
         known.setdefault(run.meta["horizon"], run.final)
@@ -123,6 +138,25 @@ def _measure_at(name: str, run: Trajectory, t: float) -> Measure:
             f"times must be kept by the run, got {t:g}; {name!r} has {kept} (others: solve(keep=…))"
         )
     return known[nearest]
+
+
+def pooled(name: str, measures: list[Measure]) -> Measure:
+    """The law of a group of runs: all networks as replicas, the mean of limits."""
+    if len(measures) == 1:
+        return measures[0]
+    arrays = [one for one in measures if isinstance(one, np.ndarray)]
+    if len(arrays) == len(measures):
+        networks = [one.reshape(-1, *one.shape[-2:]) for one in arrays]
+        if len({one.shape[1:] for one in networks}) == 1:
+            return np.concatenate(networks)
+    if all(isinstance(one, Density) for one in measures):
+        laws = [one for one in measures if isinstance(one, Density)]
+        grids = [[list(edges) for edges in law.edges] for law in laws]
+        if all(grid == grids[0] for grid in grids):
+            return Density(laws[0].edges, np.mean([law.mass for law in laws], axis=0))
+    raise ValueError(
+        f"trajectories must have networks of one size or densities of one grid in a group, got {name!r}"
+    )
 
 
 def _coordinate(runs: dict[str, Trajectory], laws: dict[str, list[Measure]]) -> str:
@@ -139,7 +173,13 @@ def _coordinate(runs: dict[str, Trajectory], laws: dict[str, list[Measure]]) -> 
 
 
 def _curve(
-    ax: PlotAxes, model: Model | ReducedModel, law: Measure, name: str, bins: int | None, color: str
+    ax: PlotAxes,
+    model: Model | ReducedModel,
+    law: Measure,
+    name: str,
+    bins: int | None,
+    color: str,
+    band: bool,
 ) -> tuple[float, float, float, float]:
     """Draw one law of one coordinate; returns its peak, and the range without tails."""
     if isinstance(law, Density):
@@ -157,6 +197,13 @@ def _curve(
     height = mass / np.diff(edges)
     if isinstance(law, np.ndarray):
         ax.stairs(height, edges, fill=True, color=color, alpha=0.35, linewidth=0, zorder=2)
+        if band:
+            each = points.reshape(len(law), -1)
+            heights = [np.histogram(x, bins=edges)[0] / x.size / np.diff(edges) for x in each]
+            middle, half = mean(np.stack(heights, axis=1), np.zeros((len(height), len(law))))
+            ax.errorbar(
+                0.5 * (edges[1:] + edges[:-1]), middle, half, fmt="none", ecolor=color, elinewidth=0.9
+            )
     else:
         ax.stairs(height, edges, color=color, linewidth=1.3, zorder=3)
     place, top, _, _ = _extent(0.5 * (edges[1:] + edges[:-1]), height)

@@ -10,7 +10,8 @@ import numpy as np
 from .._base import check
 from .._base.check import FloatArray
 from ..theory import GAPS, Ladder, Rates
-from ._axes import COLORS, label_end, panels, plain_ticks, settle, title
+from ._axes import COLORS, numbers, panels, plain_ticks, title
+from ._labels import label_end, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ _TITLES = {
     "w1": "$W_1$ between laws of $|w|$",
 }
 _INCHES = 4.3  # width of a panel
-_COLORS = dict(zip((*GAPS, "total"), (*COLORS[:4], COLORS[-1]), strict=True))
+_COLORS = dict(zip((*GAPS, "total"), (*COLORS[:4], COLORS[6]), strict=True))
 _DECADES = 1e-3  # gaps below this fraction of the largest are not shown
 
 
@@ -40,7 +41,9 @@ def ladder(
 
     Left, the means of the absolute gaps over the replicas, with bands of 95 % confidence; their total is what
     lies between the limit and SGD. Then, where the ladder has several widths or steps, the largest gaps
-    against N and h, with lines of the slopes that `Ladder.rates` fits and the slopes in figures.
+    against N and h, with lines of the slopes that `Ladder.rates` fits and the slopes in figures, ± half of
+    their 95 % intervals. Dotted lines are no fits: gaps that know no step, and, where GD is brought down to h
+    along a line, the slope 1 that this imposes.
 
     Args:
         budget: What `mf.theory.ladder` returns.
@@ -84,7 +87,7 @@ def ladder(
                 middle, half = (part[:, h] if variable == "N" else part[n] for part in largest)
                 _points(one, budget, name, variable, middle, half, rates)
             _finish(one, "neurons $N$" if variable == "N" else "step $h$", marks)
-            other = f"h = {budget.step[h]:g}" if variable == "N" else f"N = {budget.neurons[n]}"
+            other = f"h = {numbers([budget.step[h]])[0]}" if variable == "N" else f"N = {budget.neurons[n]}"
             title(one, other)
             one.set_ylabel(f"largest {_TITLES[quantity]}")
     return target[0]
@@ -117,7 +120,8 @@ def _over_time(ax: Axes, budget: Ladder, quantity: str, n: int, h: int) -> None:
         ax.set_ylim(bottom=max(0.3 * lowest, _DECADES**2 * top))
         settle(ax)
     ax.set_ylabel(_TITLES[quantity])
-    what = f"N = {budget.neurons[n]}, h = {budget.step[h]:g}, {budget.replicas} replicas"
+    shown = numbers([budget.step[h]])[0]
+    what = f"N = {budget.neurons[n]}, h = {shown}, {budget.replicas} replicas"
     title(ax, what)
 
 
@@ -145,10 +149,17 @@ def _points(
         level = np.exp(np.mean(np.log(middle) - rate.slope * np.log(x)))
         line = level * along**rate.slope
         ax.plot(along, line, color=color, linewidth=1.2, linestyle="--" if name == "total" else "-")
-        spread = rate.high - rate.slope
+        spread = rate.high - rate.slope  # half of the 95 % interval
         sign = "−" if rate.slope < 0 else ""
         text += f" {sign}{abs(rate.slope):.2f}" + (f"±{spread:.2f}" if np.isfinite(spread) else "")
         end = line[-1]
+    elif variable == "h":
+        # GD with long steps is brought down to h along a line; the rungs before it know no step.
+        slope = 1.0 if name == "PD-GD" else 0.0
+        level = np.exp(np.mean(np.log(middle) - slope * np.log(x)))
+        along = np.array([x.min(), x.max()])
+        ax.plot(along, level * along**slope, color=color, linewidth=0.9, linestyle=":")
+        text += " 1 (imposed)" if slope else " (no h)"
     label_end(ax, x.max(), end, text, color)
 
 
@@ -156,7 +167,7 @@ def _finish(ax: Axes, xlabel: str, marks: Sequence[float] = ()) -> None:
     """Make axes logarithmic, with ticks of x where something was measured."""
     if marks:
         ax.set_xscale("log")
-        ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
+        ax.set_xticks(marks, numbers(marks))
         ax.set_xticks([], minor=True)
     ax.set_yscale("log")
     plain_ticks(ax)

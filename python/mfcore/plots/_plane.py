@@ -16,7 +16,8 @@ from ..reductions._model import ReducedModel
 from ..runs._trajectory import Measure, Trajectory
 from ._axes import COLORS, GREY, TEXT, axes
 from ._coordinates import reduced_of, symbol, values
-from ._runs import model_of
+from ._density import pooled
+from ._runs import model_of, named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +30,7 @@ _MOST = 5000.0  # area in points² that all neurons cover together at most
 
 
 def particles(
-    trajectory: Trajectory | Measure,
+    trajectory: Trajectory | Sequence[Trajectory] | Measure,
     model: Model | ReducedModel | None = None,
     *,
     coordinates: Sequence[str] | None = None,
@@ -43,7 +44,8 @@ def particles(
     the axes; the fastest, one in ten, are drawn as long as the next.
 
     Args:
-        trajectory: What `mf.solve` returns, for the measure at its end; or a measure, such as one of `kept`.
+        trajectory: What `mf.solve` returns, for the measure at its end, or a list of runs of one model, for
+            all of their neurons together; or a measure, such as one of `kept`.
         model: The model of the measure; that of a trajectory is known.
         coordinates: Names of the two; default the last two of the reduction.
         arrows: Arrows along each axis; 0 for none.
@@ -62,8 +64,12 @@ def particles(
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('$r_{1}$', '$r_{2}$')
     """
-    if isinstance(trajectory, Trajectory):
-        measure: Measure = trajectory.final
+    if isinstance(trajectory, Sequence) and trajectory and isinstance(trajectory[0], Trajectory):
+        (runs,) = named({"trajectory": trajectory}).values()
+        measure: Measure = pooled("trajectory", [run.final for run in runs])
+        model = model_of(runs[0]) if model is None else model
+    elif isinstance(trajectory, Trajectory):
+        measure = trajectory.final
         model = model_of(trajectory) if model is None else model
     else:
         measure = (

@@ -14,27 +14,49 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ..runs._trajectory import Trajectory, plain
 
-Runs = Trajectory | Iterable[Trajectory] | Mapping[str, Trajectory]
+Group = Trajectory | Iterable[Trajectory]  # one run, or several to average
+Runs = Trajectory | Iterable[Group] | Mapping[str, Group]
 
 _CONFIDENCE = 0.95
 
 
-def named(trajectories: Runs) -> dict[str, Trajectory]:
-    """Give each trajectory a name for the picture: the one given, or what tells it from the others."""
+def named(trajectories: Runs) -> dict[str, list[Trajectory]]:
+    """The runs of each series by a name for the picture: the one given, or what tells it from the others."""
+    return labelled(trajectories)[0]
+
+
+def labelled(trajectories: Runs) -> tuple[dict[str, list[Trajectory]], str]:
+    """The runs of each series by name, and what their names leave out as all have it in common."""
     if isinstance(trajectories, Trajectory):
         trajectories = [trajectories]
     if isinstance(trajectories, Mapping):
-        given = {str(name): run for name, run in trajectories.items()}
-        runs = list(given.values())
-    elif isinstance(trajectories, Iterable):
-        runs, given = list(trajectories), {}
+        groups = [_group(group) for group in trajectories.values()]
+        names: list[str] | None = [str(name) for name in trajectories]
     else:
-        runs = [trajectories]
-    for run in runs:
-        check.instance(run, "trajectories", Trajectory, "what mf.solve returns, or several of them")
-    if not runs:
+        groups = [_group(group) for group in trajectories] if isinstance(trajectories, Iterable) else []
+        names = None
+        if not isinstance(trajectories, Iterable):
+            _group(trajectories)
+    if not groups:
         raise ValueError("trajectories must not be empty")
-    return given or dict(zip(_names(runs), runs, strict=True))
+    common = ""
+    if names is None:
+        names, common = _names(groups)
+    return dict(zip(names, groups, strict=True)), common
+
+
+def _group(group: Any) -> list[Trajectory]:
+    """The runs of one series, of one kind."""
+    runs = [group] if isinstance(group, Trajectory) or not isinstance(group, Iterable) else list(group)
+    for run in runs:
+        check.instance(
+            run, "trajectories", Trajectory, "what mf.solve returns, several of them, or groups of them"
+        )
+    if not runs:
+        raise ValueError("trajectories must not have an empty group")
+    if len({is_network(run) for run in runs}) > 1:
+        raise ValueError("trajectories must have groups of networks alone or of limits alone, got a mixture")
+    return runs
 
 
 def model_of(run: Trajectory) -> Model | ReducedModel:
@@ -70,9 +92,37 @@ def center(run: Trajectory, values: FloatArray, error: FloatArray | None) -> tup
     half = special.ndtri(0.5 + _CONFIDENCE / 2) * stated
     if values.ndim == 1:
         return values, half
+    return mean(values, half)
+
+
+def mean(values: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means over the columns with half of their 95 % intervals (Student's t), to which the intervals `half`
+    of the values themselves are added, as of one measurement that all columns share.
+    """
     count = values.shape[1]
+    if count == 1:
+        return values[:, 0], half[:, 0]
     factor = special.stdtrit(count - 1, 0.5 + _CONFIDENCE / 2) / np.sqrt(count)
     return values.mean(axis=1), np.hypot(factor * values.std(axis=1, ddof=1), half.mean(axis=1))
+
+
+def average(
+    runs: list[Trajectory], values: list[FloatArray], errors: list[FloatArray | None]
+) -> tuple[FloatArray, FloatArray]:
+    """The mean of a series over all networks of a group, with half of its 95 % interval."""
+    if len(runs) == 1:
+        return center(runs[0], values[0], errors[0])
+    first = runs[0].t
+    for run in runs[1:]:
+        if run.t.shape != first.shape or not np.allclose(run.t, first, rtol=1e-9, atol=1e-12):
+            raise ValueError("trajectories must have the same save points in a group, got different ones")
+    factor = special.ndtri(0.5 + _CONFIDENCE / 2) if is_network(runs[0]) else 1.0
+    columns = [x.reshape(len(first), -1) for x in values]
+    halves = [
+        np.zeros_like(x) if error is None else factor * error.reshape(len(first), -1)
+        for x, error in zip(columns, errors, strict=True)
+    ]
+    return mean(np.concatenate(columns, axis=1), np.concatenate(halves, axis=1))
 
 
 def series(run: Trajectory, name: str, values: FloatArray) -> FloatArray:
@@ -83,28 +133,64 @@ def series(run: Trajectory, name: str, values: FloatArray) -> FloatArray:
     return values
 
 
-def _names(runs: list[Trajectory]) -> list[str]:
-    names = [_name(run) for run in runs]
-    entries = [_entries(run) for run in runs]
+def _names(groups: list[list[Trajectory]]) -> tuple[list[str], str]:
+    """Names of series by what they differ in, and what all have in common."""
+    firsts = [group[0] for group in groups]
+    kinds = [_kind(run) for run in firsts]
+    widths = [run.final.shape[-2] if is_network(run) else None for run in firsts]  # type: ignore[union-attr]
+    sizes = [width for width in widths if width is not None]
+    # A limit has no width: that of a single network beside it stands at the network.
+    tell_kind = len(set(kinds)) > 1 or len(groups) == 1
+    tell_width = len(set(sizes)) > 1 or len(sizes) == 1
+    heads = [
+        [kind] * tell_kind + [f"N = {width}"] * (tell_width and width is not None)
+        for kind, width in zip(kinds, widths, strict=True)
+    ]
+    common = [kinds[0]] * (not tell_kind) + [f"N = {width}" for width in sizes[:1] if not tell_width]
+    names = [", ".join(head) for head in heads]
+    entries = [_shared(group) for group in groups]
     for name in {name for name in names if names.count(name) > 1}:
         same = [k for k, other in enumerate(names) if other == name]
-        keys = dict.fromkeys(key for k in same for key in entries[k])
-        differing = [key for key in keys if len({str(entries[k].get(key)) for k in same}) > 1]
-        for k in same:
-            parts = [f"{key.rpartition('.')[2]} = {_short(entries[k].get(key))}" for key in differing]
-            names[k] = ", ".join([name, *parts])
-    for name in {name for name in names if names.count(name) > 1}:  # runs that differ in nothing but the seed
+        for k, more in zip(same, _differing([entries[k] for k in same]), strict=True):
+            names[k] = ", ".join([*heads[k], *more])
+    for name in {name for name in names if names.count(name) > 1}:  # they differ in nothing but the seed
         for number, k in enumerate([k for k, other in enumerate(names) if other == name], start=1):
-            names[k] = f"{name}, run {number}"
-    return names
+            names[k] = ", ".join([part for part in (name, f"run {number}") if part])
+    return names, ", ".join(common)
 
 
-def _name(run: Trajectory) -> str:
+def _differing(entries: list[dict[str, Any]]) -> list[list[str]]:
+    """For each run, "name = value" of all entries in which the runs differ.
+
+    Where they differ in the kind of an object, its own entries are left out.
+    """
+    keys = dict.fromkeys(key for one in entries for key in one)
+    keys = {key: None for key in keys if len({str(one.get(key)) for one in entries}) > 1}
+    kinds = [key.removesuffix(".kind") for key in keys if key.endswith(".kind")]
+    keys = {
+        key: None
+        for key in keys
+        if key.endswith(".kind") or not any(key.startswith(f"{kind}.") for kind in kinds)
+    }
+    return [[_entry(key, one[key]) for key in keys if key in one] for one in entries]
+
+
+def _entry(key: str, value: Any) -> str:
+    name = key.rpartition(".")[2]
+    if name == "kind":
+        return str(value)
+    return f"{'Δ' if name == 'delta' else name} = {_short(value)}"
+
+
+def _kind(run: Trajectory) -> str:
     method = run.meta.get("method")
-    kind = method.partition("(")[0] if isinstance(method, str) else type(method).__name__
-    if not is_network(run):
-        return kind
-    return f"{kind}, N = {run.final.shape[-2]}"  # type: ignore[union-attr]
+    return method.partition("(")[0] if isinstance(method, str) else type(method).__name__
+
+
+def _shared(group: list[Trajectory]) -> dict[str, Any]:
+    """The entries that all runs of a group agree in."""
+    first, *others = (_entries(run) for run in group)
+    return {key: x for key, x in first.items() if all(str(one.get(key)) == str(x) for one in others)}
 
 
 def _entries(run: Trajectory) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Models in the few coordinates that symmetry leaves, such as r = |w|: features Φ_q(z) at data nodes q.
 
 - `_model`: `ReducedModel`, what all rungs of the limit work on, and `reduce`, which makes it
+- `_given`: checks of one made by hand
 - `_of_laws`: features at the nodes of a law, and the error of those nodes
 - `_nodes`: data nodes from the symmetry that a law describes
 - `_node_rules`: quadrature rules for them

@@ -7,7 +7,7 @@ f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,12 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from ._given import Batched, flags, frozen, names_of, numbers
 from ._tables import LowRank, Table
 
 if TYPE_CHECKING:
     from ..model import Model
+    from ._inputs import Inputs
 
 __all__ = ["LowRank", "ReducedModel", "Table", "reduce"]
 
@@ -55,6 +57,8 @@ class ReducedModel:
         d: Dimension of the inputs, where it means something.
         node_error: Measured error of V from summing over nodes, and of U where more nodes show it, relative
             to the features; None if unknown.
+        inputs: How features depend on inputs, of a reduction that mfcore made: what `nodes` and `mf.predict`
+            need.
 
     Examples:
         One coordinate z and one node with target 1, Φ(z) = z²:
@@ -88,33 +92,34 @@ class ReducedModel:
     initial: Any = None
     d: float | None = None
     node_error: float | None = None
+    inputs: Inputs | None = None
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        put("coordinates", _names(self.coordinates))
+        put("coordinates", names_of(self.coordinates))
         k = len(self.coordinates)
         weights = check.array(self.weights, "weights", shape=(None,))
         if weights.min() <= 0 or abs(weights.sum() - 1) > 1e-9:
             raise ValueError(
                 f"weights must be > 0 and sum to 1, got smallest {weights.min():g}, sum {weights.sum():.12g}"
             )
-        put("weights", _frozen(weights))
-        put("targets", _frozen(check.array(self.targets, "targets", shape=weights.shape)))
-        put("features", _Batched(self.features, "features", k, (len(weights),)))
-        put("gradients", _Batched(self.gradients, "gradients", k, (len(weights), k)))
+        put("weights", frozen(weights))
+        put("targets", frozen(check.array(self.targets, "targets", shape=weights.shape)))
+        put("features", Batched(self.features, "features", k, (len(weights),)))
+        put("gradients", Batched(self.gradients, "gradients", k, (len(weights), k)))
         for name in ("noise", "ridge", "temperature"):
             put(name, check.number(getattr(self, name), name, at_least=0))
-        put("volume", _per_coordinate(self.volume, "volume", k, 0.0))
+        put("volume", numbers(self.volume, "volume", k, 0.0))
         put("log_volume", check.number(self.log_volume, "log_volume"))
         if min(self.volume) <= -1:
             raise ValueError(f"volume must be > -1, or 0 would have infinite volume, got {list(self.volume)}")
-        put("nonnegative", _flags(self.nonnegative, "nonnegative", k))
-        put("rates", _per_coordinate(self.rates, "rates", k, 1.0))
+        put("nonnegative", flags(self.nonnegative, "nonnegative", k))
+        put("rates", numbers(self.rates, "rates", k, 1.0))
         if min(self.rates) < 0:
             raise ValueError(f"rates must be >= 0, got {list(self.rates)}")
-        put("decays", _flags(self.decays or [rate > 0 for rate in self.rates], "decays", k))
+        put("decays", flags(self.decays or [rate > 0 for rate in self.rates], "decays", k))
         if self.d is not None:
             put("d", check.number(self.d, "d", above=0, finite=False))
         if self.node_error is not None:
@@ -127,6 +132,24 @@ class ReducedModel:
             )
         if hasattr(self.initial, "support") and (found := len(self.initial.support())) != k:
             raise ValueError(f"initial must be a law of {k} coordinates, as there are, got one of {found}")
+
+    @property
+    def nodes(self) -> FloatArray:
+        """Where the nodes are, shape (Q, m): in which coordinates of the input x, says the data law.
+
+        Πx along the directions of the law (`MultiIndex`, `Staircase`, `Linear`), then |x| of what is across;
+        |x| alone (`IsotropicGaussians`), or inside and outside the subspace (`AnisotropicGaussians`); x
+        itself where the coordinates are those of θ. At d = ∞ norms are divided by √d.
+
+        Examples:
+            >>> import math, mfcore as mf
+            >>> law = mf.data.Staircase(math.inf, [(0,), (0, 1)])
+            >>> mf.Model(law, mf.Network(mf.activations.tanh)).reduce().nodes.tolist()
+            [[-1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, 1.0]]
+        """
+        if self.inputs is None:
+            raise ValueError("nodes must be those of a reduction that mfcore made, got features by hand")
+        return self.inputs.nodes
 
     def V(self, theta: FloatArray) -> FloatArray:
         """V(z) = −Σ p_q y_q Φ_q(z) for every row, shape (n,)."""
@@ -250,65 +273,3 @@ def reduce(model: Model, *, limit: bool = False, nodes: int | None = None) -> Re
     from ._of_laws import build  # it makes ReducedModels
 
     return build(model, check.boolean(limit, "limit"), nodes)
-
-
-class _Batched:
-    """A user's function of points, with the shapes of argument and result checked."""
-
-    function: Any
-
-    def __init__(self, function: Any, name: str, k: int, result: tuple[int, ...]) -> None:
-        if isinstance(function, _Batched):  # dataclasses.replace hands the wrapped one back
-            function = function.function
-        if not callable(function) and not (function is None and name == "gradients"):
-            raise TypeError(f"{name} must be a callable of points z, shape (n, {k}), got {function!r}")
-        self.function, self.name, self.k, self.result = function, name, k, result
-
-    def __call__(self, z: npt.ArrayLike) -> FloatArray:
-        if self.function is None:
-            raise ValueError("gradients must be given to differentiate a ReducedModel, got None")
-        points = check.array(z, "z", empty=True)
-        if points.ndim == 1 and self.k == 1:
-            points = points[:, None]
-        points = check.array(points, "z", shape=(None, self.k), empty=True)
-        values = np.asarray(self.function(points), dtype=np.float64)
-        if values.shape != (len(points), *self.result):
-            raise ValueError(
-                f"{self.name} must map shape {points.shape} to {(len(points), *self.result)}, "
-                f"got {values.shape}"
-            )
-        return values
-
-
-def _names(given: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(given) if isinstance(given, Sequence) else ()
-    if isinstance(given, str) or not names or not all(isinstance(c, str) for c in names):
-        raise TypeError(f"coordinates must be a sequence of names, got {given!r}")
-    if len(set(names)) < len(names):
-        raise ValueError(f"coordinates must have different names, got {given!r}")
-    return names
-
-
-def _entries(given: Any, name: str, k: int) -> list[Any]:
-    """One entry per coordinate, or none at all."""
-    if given is None:
-        return []
-    if isinstance(given, str) or not hasattr(given, "__len__"):
-        raise TypeError(f"{name} must be a sequence with one entry per coordinate, got {check.shown(given)}")
-    if len(given) not in (0, k):
-        raise ValueError(f"{name} must have one entry per coordinate ({k}), got {given!r}")
-    return list(given)
-
-
-def _per_coordinate(given: Any, name: str, k: int, default: float) -> tuple[float, ...]:
-    return tuple(check.number(x, name) for x in _entries(given, name, k)) or (default,) * k
-
-
-def _flags(given: Any, name: str, k: int) -> tuple[bool, ...]:
-    return tuple(check.boolean(x, name) for x in _entries(given, name, k)) or (False,) * k
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    array = array.copy()
-    array.flags.writeable = False
-    return array

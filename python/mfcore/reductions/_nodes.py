@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._base.check import FloatArray
-from ..data import KINDS, DataLaw
+from ..data import KINDS, DataLaw, Dataset
 from ..data._links import hermite_table
 from ..data._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ..data._symmetry import Radius, Symmetry
@@ -72,10 +72,16 @@ def nodes_of(model: Model, limit: bool, n: int | None, finer: bool = False) -> N
             )
     if _short(model):
         return _plain(model, n, finer)
+    if isinstance(law, Dataset):
+        raise ValueError(
+            f"data must have a symmetry to be reduced to the few coordinates in which the limit runs, or "
+            f"neurons at most {MAX_PLAIN_ROW} parameters, got {law!r} with {model.row}; without a reduction "
+            "mf.SGD, mf.GD and mf.Particles run, and mf.Nonlinear(N, mf.Particles(20 * N)) for the limit"
+        )
     raise ValueError(
         f"data must have a symmetry to be reduced, got {law!r}; laws with a reduction: {_reduced_laws()}; "
-        f"or, with at most {MAX_PLAIN_ROW} parameters per neuron, any finite or Gaussian law. An "
-        "mf.ReducedModel(…) of features by hand runs with mf.Atoms, neurons with mf.Particles"
+        f"or, with at most {MAX_PLAIN_ROW} parameters per neuron, any finite or Gaussian law. Without "
+        "one mf.SGD, mf.GD and mf.Particles run, and mf.Nonlinear(N, mf.Particles(20 * N)) for the limit"
     )
 
 
@@ -216,5 +222,5 @@ def _label(part: GaussianPart, g: FloatArray) -> FloatArray:
         w = label.theta[:, network.row(0) :]
         a = label.theta[:, :1] if network.has_a else 1.0
         b = label.theta[:, [int(network.has_a)]] if network.has_b else 0.0
-        return np.asarray((a * network.activation(w @ part.root(g).T + b)).mean(axis=0))
+        return label.factor * np.asarray((a * network.activation(w @ part.root(g).T + b)).mean(axis=0))
     return np.full(len(g), float(label))

@@ -16,6 +16,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ..activations import Activation
 from ._init import MOST_NODES, reduced_init
+from ._inputs import inputs_of
 from ._model import ReducedModel
 from ._nodes import Nodes, kinked, nodes_of
 
@@ -38,6 +39,7 @@ class Features(_core.ReducedFeatures):
         rows: FloatArray,
         panels: int | None = None,
         along: int | None = None,
+        scale: float = 1.0,
     ) -> None:
         chi = None if panels is None else _core.ChiPanels(dims[0], panels)
         normal = None if along is None else _core.NormalPanels(along)
@@ -49,11 +51,12 @@ class Features(_core.ReducedFeatures):
             nodes=rows,
             panels=chi,
             along=normal,
+            scale=scale,
         )
         self.rows = rows
         # Nodes whose values depend on each other:
         self.together = math.prod(len(rule.rule[0]) for rule in (chi, normal) if rule is not None)
-        self._arguments = activation, has_a, has_b, dims, rows, panels, along
+        self._arguments = activation, has_a, has_b, dims, rows, panels, along, scale
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Features, self._arguments
@@ -91,7 +94,14 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
     moving = network.trained
     speeds = model.rates or {}
     core = Features(
-        network.activation, network.has_a, network.has_b, found.dims, found.rows, found.panels, found.along
+        network.activation,
+        network.has_a,
+        network.has_b,
+        found.dims,
+        found.rows,
+        found.panels,
+        found.along,
+        network.scale,
     )
     return ReducedModel(
         coordinates=(*outer, *directions, *radii),
@@ -109,6 +119,7 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
         decays=tuple(block in moving for block in blocks),
         initial=reduced_init(model, directions, dims, found.shares),
         d=d,
+        inputs=inputs_of(model, found),
     )
 
 

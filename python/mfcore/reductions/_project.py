@@ -50,7 +50,7 @@ class Coordinates:
         outer = self._outer
         z = np.empty((len(theta), self._columns))
         z[:, :outer] = theta[:, :outer]
-        z[:, outer:] = _coordinates(self._split, theta[:, outer:])
+        z[:, outer:] = coordinates_of(self._split, theta[:, outer:])
         return np.ascontiguousarray(z[:, self._present])
 
     def lift(self, theta: FloatArray, values: FloatArray) -> FloatArray:
@@ -70,7 +70,7 @@ class Coordinates:
         return np.concatenate([full[:, :outer], split.joined(inside, rest)], axis=1)
 
 
-def _coordinates(split: Split, w: FloatArray) -> FloatArray:
+def coordinates_of(split: Split, w: FloatArray) -> FloatArray:
     """All coordinates of w, those of empty parts too, along a new last axis."""
     along, rest = split.parts(w)
     first = _norm(along)[..., None] if split.radial else along
@@ -78,7 +78,7 @@ def _coordinates(split: Split, w: FloatArray) -> FloatArray:
 
 
 def _coordinate(w: FloatArray, split: Split, at: int) -> FloatArray:
-    return np.asarray(_coordinates(split, w)[..., at])
+    return np.asarray(coordinates_of(split, w)[..., at])
 
 
 def _norm(w: FloatArray) -> FloatArray:

@@ -24,6 +24,7 @@ from .._base.archive import read_archive, read_info, reading, write_archive
 from .._base.build import build_info
 from .._base.check import FloatArray
 from .._base.described import Described, described, differences
+from ..data import Dataset
 from ..expectations._rules import Expectation
 from ._trajectory import Trajectory, from_plain, pack, plain, unpack
 
@@ -40,6 +41,7 @@ class Plan:
     times: FloatArray
     kept: frozenset[float]
     risk: bool | Expectation
+    test: Dataset | None = None
 
 
 class HeldPath(os.PathLike[str]):
@@ -112,6 +114,8 @@ class Checkpoint:
         self._id, self._there = secrets.token_hex(16), replaces
         self._due, self._warned = -math.inf, False
         self._arrays = {"plan/times": plan.times, "plan/kept": np.array(sorted(plan.kept))}
+        if plan.test is not None:
+            self._arrays |= {"plan/test/X": plan.test.X, "plan/test/y": plan.test.y}
         self._info = {  # data may be large, and do not change: this is made once
             "plan": {"horizon": plan.horizon, "risk": plain(plan.risk, self._arrays, "plan/risk")},
             "observers": list(observers),
@@ -198,6 +202,7 @@ class Found:
                 arrays["plan/times"],
                 frozenset(arrays["plan/kept"].tolist()),
                 from_plain(info["plan"]["risk"], arrays),
+                Dataset(arrays["plan/test/X"], arrays["plan/test/y"]) if "plan/test/X" in arrays else None,
             )
             there, here = info["build"], build()
         if there != here and not allow_other_build:
@@ -241,6 +246,7 @@ def run_described(
     values = {"model": model, "method": method, "rng": seed}
     if plan is not None:
         values |= {"horizon": plan.horizon, "save_at": plan.times, "keep": plan.kept, "risk": plan.risk}
+        values |= {"test": plan.test}
     given = {name: value for name, value in values.items() if value is not None}
     return {key: leaf for name, value in given.items() for key, leaf in described(value, name).items()}
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import derive
 from ..expectations._rules import Exact, Expectation, MonteCarlo
@@ -75,6 +76,7 @@ class RiskMeter:
         count, mean, spread = 0, 0.0, 0.0
         for X, y in self._batches(rule):
             f = _core.predict(self._model.network._core, points, weights, X, self._threads)
+            f *= self._model.network.scale
             squares = (y - f) ** 2
             # Means and squared deviations of two sets of samples make those of their union.
             share, gap = len(y) / (count + len(y)), float(squares.mean()) - mean
@@ -96,6 +98,45 @@ class RiskMeter:
             return
         for first in range(0, rule.samples, rows):
             yield law._iid_sampler.draw(seed, first, min(rows, rule.samples - first))
+
+
+class all_replicas:  # used as a decorator
+    """Let an observer have all replicas at once, an array (replicas, N, D), instead of one after the other.
+
+    Examples:
+        >>> import numpy as np, mfcore as mf
+        >>> model = mf.Model(
+        ...     data=mf.data.IsotropicGaussians(d=4, delta=0.5),
+        ...     network=mf.Network(mf.activations.relu),
+        ...     init=mf.init.Radial(0.5),
+        ... )
+        >>> run = mf.solve(
+        ...     model, mf.SGD(20, 1e-3, replicas=3), horizon=0.1, save_at=[0.1], rng=0,
+        ...     observe={"largest": lambda theta: np.abs(theta).max(), "count": mf.all_replicas(len)},
+        ... )
+        >>> run.observed["largest"].shape, run.observed["count"].tolist()
+        ((1, 3), [3.0])
+    """
+
+    def __init__(self, function: Callable[[FloatArray], Any]) -> None:
+        if not callable(function):
+            raise TypeError(f"function must be an observer, got {check.shown(function)}")
+        self.function = function
+
+    def __call__(self, measure: Any) -> Any:
+        stacked = isinstance(measure, np.ndarray) and measure.ndim == 2
+        return self.function(measure[np.newaxis] if stacked else measure)
+
+
+def each_replica(observer: Callable[[Any], Any], measure: Any) -> Any:
+    """What an observer returns, of one network or stacked over replicas."""
+    if isinstance(observer, all_replicas) or not isinstance(measure, np.ndarray) or measure.ndim == 2:
+        return observer(measure)
+    results = [np.asarray(observer(rows)) for rows in measure]
+    if len({result.shape for result in results}) > 1:
+        shapes = " and ".join(str(result.shape) for result in results)
+        raise ValueError(f"observe must return arrays of one shape for all replicas, got {shapes}")
+    return np.stack(results)
 
 
 Column = Callable[[FloatArray], FloatArray]

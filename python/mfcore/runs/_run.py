@@ -17,14 +17,17 @@ from .._base.bar import Bar
 from .._base.build import build_info
 from .._base.check import FloatArray
 from .._base.limits import Limit
-from ..expectations._rules import Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ._advice import advise_overfitting
 from ._checkpoint import Checkpoint, Plan, build
+from ._clock import Stop, off_clock, stops
 from ._ends import End, Ended
-from ._observe import RiskMeter, reduced_observables, standard_observables
+from ._guard import Guard
+from ._meters import OwnRisk, of_rung, risk_on, sound
+from ._observe import RiskMeter, each_replica, reduced_observables, standard_observables
 from ._reduced import model_of
-from ._rung import LimitRung, Method, Rung, limit_of
+from ._rung import Method, Rung, clock_of, limit_of
 from ._trajectory import Measure, Trajectory
 
 Observers = Mapping[str, Callable[[Any], Any]]
@@ -60,12 +63,19 @@ class Run:
         limit = limit_of(rung)
         if limit is not None:
             standard = reduced_observables(model, limit.reduced)
-            standard |= {name: partial(_of_rung, limit, name) for name in limit.observed()}
-            self._meter: RiskMeter | _OwnRisk = _OwnRisk(limit, plan.risk)
+            standard |= {name: partial(of_rung, limit, name) for name in limit.observed()}
+            self._meter: RiskMeter | OwnRisk = OwnRisk(limit, plan.risk)
         else:
             standard = standard_observables(model)
             self._meter = RiskMeter(model_of(model), plan.risk, threads)
+        if plan.test is not None:
+            standard["test_risk"] = partial(risk_on, model, plan.test)
         self._observers = {**standard, **observers}
+        self._guard = Guard(model, None if limit is None else limit.reduced)
+        self._limit = limit
+        self._clock = clock_of(rung)
+        self._stops = stops(self._clock, plan.times.tolist())
+        self._training: float | None = None
         self._records: list[_Record] = []
         self._kept: dict[float, Measure] = {}
         self._seconds, self._lost = 0.0, ""
@@ -74,6 +84,7 @@ class Run:
 
     def restore(self, run: Trajectory) -> None:
         """Take over what a checkpoint had recorded."""
+        self._guard.start = np.array(run.meta["rough_start_risk"]) if "rough_start_risk" in run.meta else None
         nothing = [None] * len(run.t)
         risks = nothing if run.risk is None else run.risk
         errors = nothing if run.error is None else run.error
@@ -108,11 +119,14 @@ class Run:
             checkpoint.write(partial(self._content, "running"))  # what cannot be written is an error now
         begun, before = time.monotonic(), self._seconds
         status = "completed"
-        targets = [*self._plan.times[len(self._records) :].tolist(), self._plan.horizon]
+        targets = [*self._stops[len(self._records) :], Stop(self._plan.horizon, ())]
         with bar:
             try:
                 for k, target in enumerate(targets):
-                    ended = self._reach(target, limit, checkpoint, bar)
+                    if self._guard.start is None and target.t > 0:
+                        with limit:
+                            self._guard.start = self._risk_now()
+                    ended = self._reach(target.t, limit, checkpoint, bar)
                     if not ended.reached:
                         status, self._why = ended.status, ended.message
                         break
@@ -124,7 +138,10 @@ class Run:
                             status, self._why = "diverged", self._lost
                             break
                 if status == "stationary" and len(targets) > 1:  # nothing changes after: its last state
-                    self._record(self._rung.t)
+                    self._record(Stop(self._rung.t, ()))
+                if status == "completed":
+                    with limit:
+                        status = self._judged()
             except _core.OutOfTime:
                 status = "out of time"
             except Exception:  # of a function of the user's: what was done until then is not lost
@@ -152,28 +169,53 @@ class Run:
                 return ended
             bar.show(self._rung.t)
 
-    def _record(self, time_asked: float) -> None:
+    def _risk_now(self) -> Any:
+        """The risk of the present state, for the guard."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._limit is not None:
+                return self._limit.risk()[0]
+            return self._guard.rough(np.asarray(self._rung.measure()))
+
+    def _judged(self) -> str:
+        """Whether a run that has reached the horizon is completed, or diverged on the last stretch."""
+        last = self._records[-1] if self._records and self._meter.active else None
+        at_end = last is not None and last.t == self._rung.t
+        risk = last.risk if last is not None and at_end else self._risk_now()
+        self._why = self._guard.why(risk, self._rung.t)
+        if self._why or not np.isfinite(risk).all():
+            self._why = self._why or f"the risk is no longer finite at t = {self._rung.t:g}"
+            return "diverged"
+        if last is not None and at_end and self._training is None:
+            measure = self._rung.measure()
+            self._training = advise_overfitting(self._method, self._model, measure, last.risk, last.error)
+        return "completed"
+
+    def _record(self, stop: Stop) -> None:
         measure = self._rung.measure()
         with np.errstate(over="ignore", invalid="ignore"):  # a state about to diverge may square to infinity
             risk, error = self._meter(measure)
             observed = {name: self._value(name, measure) for name in self._observers}
         record = _Record(self._rung.t, risk, error, observed)
-        if time_asked in self._plan.kept:  # signals are only looked for after the next call
-            self._kept[time_asked] = measure
+        for asked in stop.asked:  # signals are only looked for after the next call
+            if asked in self._plan.kept:
+                self._kept[asked] = measure
         self._records.append(record)
         of_ours = {"risk": risk} | {k: v for k, v in observed.items() if k not in self._own}
-        lost = [name for name, value in of_ours.items() if value is not None and not _sound(name, value)]
+        lost = [name for name, value in of_ours.items() if value is not None and not sound(name, value)]
         if lost:  # a state that is finite, but not what is made of it
             names = ", ".join(name if name == "risk" else f"observe[{name!r}]" for name in lost)
             self._lost = (
                 f"no longer finite at t = {self._rung.t:g}: {names}, though the state is. "
                 "Try a smaller step, or smaller numbers"
             )
+        elif risk is not None and self._guard.start is not None:
+            self._lost = self._guard.why(risk, self._rung.t)
 
     def _value(self, name: str, measure: Measure) -> FloatArray:
         """What an observer returns, as an array of the same shape as before."""
         try:
-            result = self._observers[name](measure)
+            observer = self._observers[name]
+            result = each_replica(observer, measure) if name in self._own else observer(measure)
         except Exception as error:
             error.add_note(f"This was observe[{name!r}] at t = {self._rung.t:g}.")
             raise
@@ -210,14 +252,21 @@ class Run:
                 "seconds": self._seconds,
                 "t": self._rung.t,
                 "risk": self._meter.description,
+                **self._judgement(),
                 **self._rung.meta(),
             },
         )
 
+    def _judgement(self) -> dict[str, Any]:
+        """What the run was judged by, as far as it is known."""
+        start = None if self._guard.start is None else np.asarray(self._guard.start).tolist()
+        known = {"rough_start_risk": start, "training_risk": self._training}
+        return {name: value for name, value in known.items() if value is not None}
+
     def _message(self, status: str) -> str:
         t, horizon = self._rung.t, self._plan.horizon
         return {
-            "completed": f"reached t = {t:g}",
+            "completed": f"reached t = {t:g}{off_clock(self._clock, self._stops)}",
             "running": f"at t = {t:g} of {horizon:g}",  # this one and the next in checkpoints only
             "failed": f"stopped by an error at t = {t:g} of {horizon:g}",
             "interrupted": f"stopped by Ctrl-C at t = {t:g} of {horizon:g}",
@@ -231,33 +280,3 @@ class Run:
     def _save(self, checkpoint: Checkpoint | None, status: str) -> None:
         if checkpoint is not None:
             checkpoint.save(partial(self._content, status))
-
-
-class _OwnRisk:
-    """The risk that a rung of the limit knows itself: the sum over its nodes, with the rung's own error.
-
-    What the nodes themselves leave out of the average over the data, `ReducedModel.node_error`, is added.
-    """
-
-    def __init__(self, rung: LimitRung, rule: bool | Expectation) -> None:
-        self.active, self._rung = rule is not False, rung
-        self.description = "sum over nodes" if self.active else "not recorded"
-        reduced = rung.reduced
-        self._target = math.sqrt(float(reduced.weights @ reduced.targets**2))
-
-    def __call__(self, _: Measure) -> tuple[Any, Any]:
-        if not self.active:
-            return None, None
-        risk, error = self._rung.risk()
-        size = max(1.0, self._target + math.sqrt(max(risk, 0.0)))  # at least that of f in the mean
-        return risk, error + self._rung.reduced.risk_node_error(size)
-
-
-def _sound(name: str, value: Any) -> bool:
-    """Whether a recorded number says something: finite, or F = ∞, as it is for atoms under noise."""
-    return bool((np.isfinite(value) | ((name == "free_energy") & np.isposinf(value))).all())
-
-
-def _of_rung(rung: LimitRung, name: str, _: Measure) -> float:
-    """What the rung itself says about the present measure."""
-    return rung.observed()[name]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ._clock import Clock
 from ._ends import Ended
 from ._trajectory import Measure
 
@@ -17,7 +18,7 @@ State = dict[str, np.ndarray]
 
 class Rung(Protocol):
     """A run in progress. Its state is a function of (model, method, seed, time): how it got there, in one go,
-    with stops or from a checkpoint, changes no bit."""
+    with stops or from a checkpoint, changes no bit. One with fixed steps has a `clock`, see `clock_of`."""
 
     @property
     def reduced(self) -> ReducedModel | None:
@@ -65,6 +66,12 @@ class LimitRung(Rung, Protocol):
     def observed(self) -> Mapping[str, float]:
         """What else is worth recording at a save point: the same names at all of them."""
         ...
+
+
+def clock_of(rung: Rung) -> Clock | None:
+    """The clock of a rung with fixed steps, its attribute `clock`; None if it reaches any time."""
+    clock: Clock | None = getattr(rung, "clock", None)
+    return clock
 
 
 def limit_of(rung: Rung) -> LimitRung | None:

@@ -15,18 +15,20 @@ from .._base.bar import Bar
 from .._base.check import FloatArray
 from .._base.limits import Limit
 from .._base.rng import RNG, number_of, seed_of
+from ..data import Dataset
 from ..expectations._rules import Expectation
 from ..measures._measure import Cloud, Density
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ._advice import advise_parity
 from ._checkpoint import Checkpoint, Found, Plan, vacant
 from ._observe import standard_observables
+from ._plan import longer, plan_of
 from ._run import Observers, Run
-from ._rung import Method
+from ._rung import Method, Rung, clock_of
 from ._trajectory import Measure, Trajectory
 
 _LONGEST_NAME = 1000
-_RECORD_BYTES = 1000  # of a save point, with the standard observables
 
 
 def solve(
@@ -38,6 +40,7 @@ def solve(
     risk: bool | Expectation = True,
     observe: Observers | None = None,
     keep: str | npt.ArrayLike | None = None,
+    test: tuple[npt.ArrayLike, npt.ArrayLike] | Dataset | None = None,
     rng: RNG = None,
     threads: int | None = None,
     progress: bool = False,
@@ -49,18 +52,22 @@ def solve(
     Args:
         model: What is learned; for the rungs of the limit also an `mf.ReducedModel`.
         method: What moves: `mf.SGD`, …
-        horizon: T > 0.
+        horizon: T > 0. Of methods with fixed steps the last one is shortened where T is no multiple of them.
         save_at: Times to record, increasing, or how many (evenly spaced, 0 and T included; default 51); see
-            `log_times`. May be empty.
+            `log_times`. May be empty. Methods with fixed steps record the step nearest to each, and each step
+            once: `Trajectory.t` has their times, and the message tells how far they are from those asked for.
         risk: Record R(ρ_t): exactly where that is quick, else on a fixed held-out sample that all rungs
             share. An `Exact()` or `MonteCarlo(…)` chooses; False skips it. The rungs of the limit sum over
             their own nodes.
-        observe: Name to function of the measure (an (N, D) array for networks; a `Cloud` or `Density` for the
-            rungs of the limit), recorded at save points beside the standard ones: mean and standard deviation
+        observe: Name to function of the measure (an (N, D) array for networks, of replicas one after the
+            other, unless `all_replicas` marks the function; a `Cloud` or `Density` for the rungs of the
+            limit), recorded at save points beside the standard ones: mean and standard deviation
             of |w|, a, b and of the coordinates of the law's symmetry (r1, r2; s1, …, r), such as
             ``"norm_mean"``.
         keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points, by which
             they are found in `Trajectory.kept`.
+        test: A held-out set (X, y): its mean of (y − f(x))² is recorded as ``observed["test_risk"]``, for
+            the rungs of the limit by `predict` in their coordinates. `resume` knows it.
         rng: None, int, SeedSequence or Generator. The same one starts every method with the same neurons.
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
         progress: Show a bar (needs tqdm).
@@ -72,7 +79,9 @@ def solve(
             that is under way gets half a second more; then the run ends with the state before it.
 
     Returns:
-        The trajectory. Divergence, Ctrl-C and the time limit end it early, with a status and a message;
+        The trajectory. It has diverged when a number is no longer finite, and when the risk at a save point
+        or at the end is more than 10⁶ times the larger of R(0) and E y² (with noise more, by
+        (1 + 2·rate·t·D/β)²). Divergence, Ctrl-C and the time limit end it early, with a status and a message;
         Ctrl-C again, while the checkpoint is written, is a KeyboardInterrupt. An error in a function of yours
         is raised, after the state before it is in the checkpoint.
 
@@ -92,18 +101,18 @@ def solve(
         True
     """
     check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
-    if isinstance(method, type) or not hasattr(method, "begin"):
-        raise TypeError(f"method must be a method such as mf.SGD(…), got {check.shown(method)}")
-    plan = plan_of(horizon, save_at, risk, keep)
+    _check_method(method)
+    plan = plan_of(horizon, save_at, risk, keep, test)
     _check_step(method, plan.horizon)
     observers, count, number = _observers(observe, model), check.threads(threads), number_of(rng)
     limit, bar = _limit(max_seconds), Bar(check.boolean(progress, "progress"), plan.horizon)
+    advise_parity(model)
     kept = None  # the checkpoint
     if checkpoint is not None:
         given_up = vacant(checkpoint)
         kept = Checkpoint(checkpoint, model, method, plan, number, observers, given_up)
     with bar.until_the_run(), limit.for_preparation(bar.prepare):
-        rung = method.begin(model, seed_of(number), count)
+        rung = begun(method, model, number, count, plan)
         if plan.kept:
             asked = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
             check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
@@ -158,6 +167,8 @@ def resume(
         ('out of time', 'completed')
     """
     check.boolean(progress, "progress")
+    if method is not None:
+        _check_method(method)
     found = Found(checkpoint, check.boolean(allow_other_build, "allow_other_build"))
     model = found.value("model", model, (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
     method = found.value("method", method, object, "a method")
@@ -166,13 +177,13 @@ def resume(
         missing = sorted(set(found.observers) - set(observers))
         what = f"none for {', '.join(missing)}" if missing else f"{', '.join(observers)} for a run without"
         raise ValueError(f"observe must have the functions of the run, got {what}")
-    plan = _longer(found.plan, horizon, save_at)
+    plan = longer(found.plan, horizon, save_at)
     _check_step(method, plan.horizon)
     count, number = check.threads(threads), found.seed
     kept = Checkpoint(checkpoint, model, method, plan, number, observers, found.id)
     limit, bar = _limit(max_seconds), Bar(check.boolean(progress, "progress"), plan.horizon)
     with bar.until_the_run(), limit.for_preparation(bar.prepare):
-        rung = method.begin(model, seed_of(number), count)
+        rung = begun(method, model, number, count, plan)
         rung.restore(found.state)
         run = Run(model, method, plan, observers, number, rung, count)
     run.restore(found.run)
@@ -200,54 +211,13 @@ def _limit(max_seconds: float | None) -> Limit:
     return Limit(math.inf if max_seconds is None else check.number(max_seconds, "max_seconds", at_least=0))
 
 
-def plan_of(horizon: Any, save_at: Any = None, risk: Any = True, keep: Any = None) -> Plan:
-    """The plan that these arguments of `solve` mean."""
-    end = check.number(horizon, "horizon", above=0)
-    if save_at is None:
-        save_at = 51
-    if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
-        count = check.integer(save_at, "save_at", at_least=0)
-        check.memory(float(_RECORD_BYTES) * count, "save_at", count)
-        times = np.linspace(0.0, end, count) if count != 1 else np.array([end])
-    else:
-        times = check.times(save_at, "save_at", end, empty=True)
-    if not isinstance(risk, bool | Expectation):
-        raise TypeError(f"risk must be True, False, mf.Exact() or mf.MonteCarlo(…), got {check.shown(risk)}")
-    if keep is None or (isinstance(keep, str) and keep == "final"):
-        kept: frozenset[float] = frozenset()
-    elif isinstance(keep, str):
-        check.choice(keep, "keep", ("final", "all"))
-        kept = frozenset(times.tolist())
-    else:
-        wanted = check.array(keep, "keep", shape=(None,), empty=True)
-        times = times.copy()
-        for t in wanted:
-            near = np.abs(times - t) <= 1e-9 * end  # 0.3 is 3 * 0.1
-            if not near.any():
-                nearest = f"; the nearest is {times[np.abs(times - t).argmin()]:g}" if len(times) else ""
-                raise ValueError(f"keep must name save points, got {t:g}{nearest}")
-            times[near] = t
-        kept = frozenset(wanted.tolist())
-    return Plan(end, times, kept, risk)
-
-
-def _longer(plan: Plan, horizon: Any, save_at: Any) -> Plan:
-    """The plan of a run that goes on to a later horizon, if one is asked for."""
-    if horizon is None:
-        if save_at is not None:
-            raise ValueError("save_at must come with a later horizon: the run has its save points")
-        return plan
-    end = check.number(horizon, "horizon", above=plan.horizon)
-    if save_at is None or isinstance(save_at, int | np.integer):
-        later = plan.horizon + plan_of(end - plan.horizon, save_at).times[1:]
-        later[-1:] = end
-    else:
-        later = plan_of(end, save_at).times
-        if len(later) and later[0] <= plan.horizon:
-            raise ValueError(f"save_at must be > {plan.horizon:g}, the horizon so far, got {later[0]:g}")
-    every = len(plan.times) > 0 and plan.kept.issuperset(plan.times.tolist())  # keep="all"
-    kept = plan.kept.union(later.tolist()) if every else plan.kept
-    return Plan(end, np.concatenate([plan.times, later]), kept, plan.risk)
+def begun(method: Method, model: Model | ReducedModel, number: int, threads: int, plan: Plan) -> Rung:
+    """A run at t = 0, whose clock knows the horizon."""
+    rung = method.begin(model, seed_of(number), threads)
+    clock = clock_of(rung)
+    if clock is not None:
+        clock.end = plan.horizon
+    return rung
 
 
 def _bytes_of(measure: Measure) -> int:
@@ -268,9 +238,14 @@ def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[
             raise ValueError(
                 f"observe must have printable names of at most {_LONGEST_NAME} characters, got {name[:80]!r}"
             )
-        if name in ("t", "risk", "error", *standard_observables(model)):
+        if name in ("t", "risk", "error", "test_risk", *standard_observables(model)):
             raise ValueError(f"observe must not use names that mfcore records itself, got {name!r}")
     return dict(observe)
+
+
+def _check_method(method: Any) -> None:
+    if isinstance(method, type) or not hasattr(method, "begin"):
+        raise TypeError(f"method must be a method such as mf.SGD(…), got {check.shown(method)}")
 
 
 def _check_step(method: Method, horizon: float) -> None:

@@ -51,7 +51,7 @@ class ImplicitFlow:
         unit: Columns of a row that are a point of the unit sphere, if any are.
     """
 
-    rejected, drift, failure = 0, 0.0, ""
+    rejected, risk_error, failure = 0, 0.0, ""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class ImplicitFlow:
 
     @property
     def step_size(self) -> float:
-        """Of the last step."""
+        """Length of the last step, 0 before the first."""
         return 0.0 if self._point.dense is None else float(self._point.dense.t - self._point.dense.t_old)
 
     def advance(self, t: float, seconds: float) -> End:
@@ -110,14 +110,14 @@ class ImplicitFlow:
         self._shown = max(self._shown, min(t, self._point.t))
         return end
 
-    def theta(self) -> FloatArray:
+    def values(self) -> FloatArray:
         """The state at the time reached."""
         point = self._point
         return self._projected(point.y if self._shown == point.t else point.dense(self._shown))
 
     def refused(self) -> FloatArray:
         """No step is refused that errors allow."""
-        return self.theta()
+        return self.values()
 
     def state(self) -> State:
         """The last start of the solver, and what it did since."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._base import check
 from .._base.archive import read_archive, reading, write_archive
 from .._base.check import FloatArray
 from .._base.registry import from_config, to_config
@@ -63,6 +64,9 @@ class Trajectory:
     message: str
     meta: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "observed", _Observed(self.observed))
+
     def __repr__(self) -> str:
         method = type(self.meta.get("method")).__name__
         risk = "" if self.risk is None or not len(self.t) else f", risk={np.mean(self.risk[-1]):.6g}"
@@ -96,6 +100,13 @@ class Trajectory:
         attributes = {"status": self.status, "message": self.message}
         attributes |= {name: str(value) for name, value in self.meta.items()}
         return xarray.Dataset(variables, coords={"t": self.t}, attrs=attributes)
+
+
+class _Observed(dict[str, FloatArray]):
+    """The series of a run by name; one that is not there is answered with those there are."""
+
+    def __missing__(self, name: str) -> FloatArray:
+        raise KeyError(f"the run has no observable {name!r}{check.hint(name, self, 'it has')}")
 
 
 def load(path: str | os.PathLike[str]) -> Trajectory:

@@ -3,7 +3,8 @@
 - `_gibbs`: `mf.gibbs`, ρ* ∝ exp(−βΨ_λ(·; ρ*)) by the concave dual of the free energy
 - `_optimum`: `mf.optimum`, the least risk of all measures
 - `_certificate`: `mf.certificate`, how far a measure is at most from the best
-- `_errors`: how far the numbers may be from those of the continuum, by `_continuum` and `_compact`
+- `_errors`: how far the numbers may be from those of the continuum, by `_continuum` and `_compact` (fewer
+  nodes; `_combinations` of their features)
 - `_newton`, `_search`, `_simplex`, `_span`: minimisation; `_extent`, `_boxes`: where mass can be
 
 May use measures, reductions. A theorem about fixed points (stability, say) goes to `theory`.

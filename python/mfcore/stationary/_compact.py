@@ -2,7 +2,8 @@
 measured.
 
 √p_q Φ_q(z) ≈ Σ_k F_k(z) W_kq with orthonormal rows of W. So √K F are features at K nodes of weight 1/K with
-targets √K W√p y, and what W does not reach of √p y is noise. F itself needs Φ at K nodes only (`_picked`).
+targets √K W√p y, and what W does not reach of √p y is noise. F itself needs Φ at K nodes only
+(`_combinations`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ..reductions._of_laws import Features
 from ._boxes import Box
+from ._combinations import CHUNK, at_nodes, combined, divisible, nodes_of
 
 FEW = 64  # models with so few nodes are left as they are
 # points at which features are sampled to find the orthonormal rows W: at first, and at most
@@ -32,13 +33,9 @@ TESTS = 48  # fresh points at which the error is measured
 TOLERANCE = {1: 1e-13, 2: 1e-13}  # error relative to (Σp Φ²)^½ that is allowed, by the number of coordinates
 COARSE = 1e-8  # the same for more coordinates
 GOOD = 10.0  # errors up to so many times the tolerance are accepted instead of adding points
-CANDIDATES = 4096  # nodes from which those to keep are chosen
-NEARLY = (
-    3.0  # averages over panels: values at single nodes will do if their error is at most so many times larger
-)
-WORSE = 4.0  # groups of nodes replace single nodes if their error is at most so much larger
+# averages over panels: values at single nodes will do if their error is at most so many times larger
+NEARLY = 3.0
 SOME_GROUPS = 32  # groups of nodes that are enough to tell the sizes of features
-CHUNK = 1 << 20  # numbers computed between two questions whether to stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +100,7 @@ def compact(
         tests, good = table[:TESTS], GOOD * tolerance
         best = _distance(tests, tests @ rows.T @ rows)
         for alone in (True, False) if _together(reduced) > 1 else (False,):
-            found = _made(reduced, rows, alone)
+            found = combined(reduced, rows, alone)
             values = found.features(sample[:TESTS]) / (np.sqrt(len(rows)) * size[:TESTS, None])
             error = _distance(tests, values @ rows)
             if error <= max(good, NEARLY * best):
@@ -120,7 +117,7 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
     """Keep `count` random nodes: good for the sizes of features, not for their values."""
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
-    if not _divisible(owner):
+    if not divisible(owner):
         return reduced
     size = owner.together
     kept = count if size == 1 else max(SOME_GROUPS, count // size)
@@ -129,8 +126,8 @@ def thinned(reduced: ReducedModel, count: int) -> ReducedModel:
         return reduced
     rng = np.random.default_rng(0)
     groups = rng.choice(len(weights), kept, p=weights / weights.sum())
-    nodes = _nodes_of(groups, size)
-    fewer = _at_nodes(owner, nodes)
+    nodes = nodes_of(groups, size)
+    fewer = at_nodes(owner, nodes)
     return dataclasses.replace(
         reduced,
         weights=(reduced.weights[nodes].reshape(-1, size) / weights[groups, None] / kept).ravel(),
@@ -144,7 +141,7 @@ def _together(reduced: ReducedModel) -> int:
     """Nodes of a group; 1 if features can only be evaluated at all nodes."""
     plain: Any = reduced.features
     owner = getattr(plain.function, "__self__", None)
-    return owner.together if _divisible(owner) else 1
+    return owner.together if divisible(owner) else 1
 
 
 def _seconds(reduced: ReducedModel) -> float:
@@ -157,38 +154,6 @@ def _seconds(reduced: ReducedModel) -> float:
 def _distance(one: FloatArray, other: FloatArray) -> float:
     """Largest distance of two rows."""
     return float(np.sqrt(np.square(one - other).sum(axis=1)).max())
-
-
-def _divisible(owner: Any) -> TypeGuard[Features]:
-    """Whether such features can be evaluated at some of the nodes, in groups of `together`."""
-    return isinstance(owner, Features) and len(owner.rows) > owner.together
-
-
-def _nodes_of(groups: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
-    """Nodes of groups of equal size."""
-    return np.asarray((groups[:, None] * size + np.arange(size)).ravel())
-
-
-def _at_nodes(owner: Features, nodes: npt.NDArray[np.intp], alone: bool = False) -> Features:
-    """The same features at some of the nodes: in whole groups, or `alone` without averages over panels."""
-    activation, has_a, has_b, dims, given, *panels = owner._arguments
-    return Features(activation, has_a, has_b, dims, given[nodes], *([] if alone else panels))
-
-
-def _made(reduced: ReducedModel, rows: FloatArray, alone: bool) -> ReducedModel:
-    """The reduced model whose nodes are given orthonormal combinations of the nodes of another."""
-    values, slopes = _picked(reduced, rows, alone)
-    k, root = len(rows), np.sqrt(reduced.weights)
-    target = rows @ (root * reduced.targets)
-    missed = root * reduced.targets - target @ rows
-    return dataclasses.replace(
-        reduced,
-        weights=np.full(k, 1 / k),
-        targets=np.sqrt(k) * target,
-        features=values,
-        gradients=slopes,
-        noise=reduced.noise + float(missed @ missed),
-    )
 
 
 def _scattered(reduced: ReducedModel, box: Box, wide: bool) -> FloatArray:
@@ -245,77 +210,3 @@ def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
         right = turned @ tall.T
     tail = np.sqrt(np.cumsum(np.square(size)[::-1])[::-1])
     return np.ascontiguousarray(right[: max(1, int((tail > tolerance * np.sqrt(len(table))).sum()))])
-
-
-def _times(
-    features: Callable[[FloatArray], FloatArray], matrix: FloatArray, owner: Any
-) -> Callable[[FloatArray], FloatArray]:
-    """The function z ↦ Φ(z) · matrix; points that differ in the output weight a only are evaluated once.
-
-    So points of a grid that differ in a only are one.
-    """
-    if not isinstance(owner, Features) or not owner._arguments[1]:
-        return lambda z: features(z) @ matrix
-
-    def scaled(z: FloatArray) -> FloatArray:
-        others, which = np.unique(z[:, 1:], axis=0, return_inverse=True)
-        points = np.column_stack([np.ones(len(others)), others])
-        step = max(1, CHUNK // len(matrix))
-        parts = [features(points[at : at + step]) @ matrix for at in range(0, max(len(points), 1), step)]
-        once = np.concatenate(parts)
-        return np.asarray(z[:, :1] * once[which.ravel()])
-
-    return scaled
-
-
-def _picked(
-    reduced: ReducedModel, rows: FloatArray, alone: bool
-) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray] | None]:
-    """√K F and its gradient as combinations of Φ at K nodes chosen by pivots, where nodes can be left out.
-
-    Averages over panels need whole groups of nodes, or are replaced, `alone`, by values at nodes.
-    """
-    k, root = len(rows), np.sqrt(reduced.weights)
-    plain: Any = reduced.features
-    owner = getattr(plain.function, "__self__", None)
-    slope: Any = reduced.gradients
-    if not _divisible(owner):
-        matrix = np.sqrt(k) * root[:, None] * rows.T
-        gradients = None if slope.function is None else lambda z: np.einsum("nqc,qk->nkc", slope(z), matrix)
-        return _times(plain, matrix, owner), gradients
-    leverage = np.square(rows).sum(axis=0)
-    among = np.arange(len(root))
-    if len(among) > CANDIDATES:
-        rng = np.random.default_rng(0)
-        among = np.sort(rng.choice(among, CANDIDATES, replace=False, p=leverage / leverage.sum()))
-    _, order = scipy.linalg.qr(rows[:, among], mode="r", pivoting=True)
-    kept = 2 * k if alone else k + k // 4
-    nodes = np.sort(among[order[: min(len(among), kept)]])
-    inverse = scipy.linalg.pinv(rows[:, nodes])
-    if owner.together > 1 and not alone:
-        most = WORSE * float(np.linalg.norm(inverse, 2))
-        nodes, inverse = _grouped(rows, among[order], owner.together, most)
-    matrix = np.sqrt(k) * root[nodes, None] * inverse
-    fewer = _at_nodes(owner, nodes, alone)
-    return (
-        _times(fewer.features, matrix, owner),
-        lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
-    )
-
-
-def _grouped(
-    rows: FloatArray, order: npt.NDArray[np.intp], size: int, most: float
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Groups of the first nodes of `order`, so many that the inverse of W there has a norm of at most `most`.
-
-    By so much errors of features at these nodes can grow.
-    """
-    first = np.unique(order // size, return_index=True)
-    groups = first[0][np.argsort(first[1])]
-    count = 1 + len(rows) // size
-    while True:
-        nodes = _nodes_of(np.sort(groups[:count]), size)
-        inverse = scipy.linalg.pinv(rows[:, nodes])
-        if count >= len(groups) or np.linalg.norm(inverse, 2) <= most:
-            return nodes, inverse
-        count *= 2

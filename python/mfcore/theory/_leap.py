@@ -188,7 +188,10 @@ def _expanded(link: Callable[[FloatArray], Any], tolerance: float) -> dict[tuple
     """Hermite coefficients of a function of one number that are above the tolerance."""
     nodes, weights = roots_hermitenorm(_NODES)
     weights = weights / weights.sum()
-    values = np.asarray(link(nodes), dtype=np.float64)
+    try:
+        values = np.asarray(link(nodes), dtype=np.float64)
+    except (IndexError, TypeError, ValueError) as error:  # such as of a function of rows, as data laws take
+        raise ValueError(f"link must be a function of one number, on arrays of them, got {error}") from error
     if values.shape != nodes.shape or not np.isfinite(values[weights > 1e-30]).all():
         raise ValueError(f"link must map {nodes.shape} to finite values of that shape, got {values.shape}")
     values = np.where(weights > 1e-30, values, 0.0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
+import scipy
 
 from .._base import check
 from .._base.check import FloatArray
@@ -184,7 +184,7 @@ def _risk(
         low = high - 1.0
         while surplus(low) < 0 and low > high - 700:
             low -= 2 * (high - low)
-        kappa = math.exp(optimize.brentq(surplus, low, high + 1e-9, xtol=1e-14, rtol=1e-14))
+        kappa = math.exp(scipy.optimize.brentq(surplus, low, high + 1e-9, xtol=1e-14, rtol=1e-14))
         kept = eigenvalues / (eigenvalues + kappa)
     spread = 1 - float(count @ kept**2) / n
     if spread <= 0:  # as many samples as dimensions: the risk has its peak there

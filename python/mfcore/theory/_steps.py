@@ -199,7 +199,7 @@ class _RadialFlow:
             raise ValueError(f"init must be an initial law, got {model.init!r}")
         features: Any = reduced._compiled
         self._features = features
-        self._reduced, self._rate = reduced, reduced.rates[0]
+        self._reduced, self._rate, self._scale = reduced, reduced.rates[0], network.scale
         self._s = np.asarray(features.rows)[:, 0]  # norms of x at the nodes
         (low, high), *_ = reduced.initial.support()
         edges = np.linspace(low, high, _CELLS + 1) if low < high else np.array([low * 0.999, low * 1.001])
@@ -266,7 +266,7 @@ class _RadialFlow:
         if scale.max() > self._largest:
             self._largest = 2 * float(scale.max())
             self._table = _mean_square(self._sigma, self._d, self._largest)
-        share = self._reduced.weights * (gap * self._s * self._rate) ** 2
+        share = self._reduced.weights * (gap * self._s * self._rate * self._scale) ** 2
         return np.asarray(self._table(scale) @ share)
 
 

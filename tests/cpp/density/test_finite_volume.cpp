@@ -82,9 +82,9 @@ TEST_CASE("the mean of a density follows its equation") {
 TEST_CASE("mass in a watched cell, rest, and what is not finite end a run") {
     const Line line(40);
     FiniteVolumeParams params;
-    params.wall = 0.1;
+    params.most_watched = 0.1;
     const auto watched = line.flow(Reconstruction::upwind, params);
-    CHECK(watched->run(1e3, kNever) == End::wall);
+    CHECK(watched->run(1e3, kNever) == End::open_end);
     CHECK(watched->t() < 1e3);
     CHECK(state(*watched)[20] > 0.1);
 

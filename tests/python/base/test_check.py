@@ -294,3 +294,19 @@ def test_an_output_array_must_be_usable_as_it_is():
     ):
         with pytest.raises(error, match="^" + re.escape(message)):
             check.output(bad, "out", shape)
+
+
+@pytest.mark.parametrize("size", [3, 3 * 4096])
+def test_small_and_large_arrays_pass_and_fail_alike(size):
+    good = np.full((size // 3, 3), 1e300)  # finite, their squares are not
+    good.flags.writeable = False
+    assert check.array(good, "x", shape=(None, 3)) is good
+    assert check.finite(good)
+    for bad in (math.nan, math.inf, -math.inf):
+        wrong = np.zeros((size // 3, 3))
+        wrong[0, 1] = bad
+        assert not check.finite(wrong)
+        with pytest.raises(ValueError, match=re.escape(f"x must be finite, got {bad} at [0, 1]")):
+            check.array(wrong, "x")
+    with pytest.raises(ValueError, match=r"x must have shape \(2, any\)"):
+        check.array(np.ones((3, size)), "x", shape=(2, None))

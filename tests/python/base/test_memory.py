@@ -12,6 +12,7 @@ LAW = mf.data.IsotropicGaussians(d=40, delta=0.5)
 MODEL = mf.Model(LAW, NET, mf.init.Radial(0.5))
 NOISY = MODEL.replace(temperature=1e-3, ridge=0.1)
 ROWS = np.ones((1_000_000, 40))
+TIMES = np.linspace(0.0, 1.0, 10**6)
 WIDE = np.lib.stride_tricks.as_strided(np.ones(40), (10**10, 40), (0, 8))  # 320 bytes that look like 3 TB
 
 
@@ -53,6 +54,12 @@ def test_a_request_beyond_memory_is_refused_at_once_and_names_its_argument(name)
     with pytest.raises(ValueError, match=rf"^{name.split()[0]} must (fit in memory|be <=)"):
         REQUESTS[name]()
     assert time.process_time() - began < 5  # nothing was filled: 0.9 s where SciPy is imported
+
+
+def test_a_list_of_save_points_counts_like_their_number(monkeypatch):
+    monkeypatch.setattr(free_memory, "free", lambda: 5e8)
+    with pytest.raises(ValueError, match=r"^save_at must fit in memory, .* 1 GB or more$"):
+        run(mf.SGD(10, 0.1), save_at=TIMES)
 
 
 def test_the_message_has_what_is_free_and_what_is_needed(monkeypatch):

@@ -68,6 +68,7 @@ def interrupted(setup, call, after=0.4):
     return outcome, took
 
 
+SCIPY = "import scipy.optimize, scipy.spatial"  # not while the signal comes
 FUNCTIONS = {
     "exact U of erf": ("m, z = model_of(100, mf.activations.erf), normals(20_000, 100)", "mf.U(m, z)"),
     "exact U of relu": ("m, z = model_of(100, mf.activations.relu), normals(20_000, 100)", "mf.U(m, z)"),
@@ -104,6 +105,18 @@ FUNCTIONS = {
     "a reduction": (
         "r = model_of(20, mf.activations.tanh, bias='trained').reduce(); z = abs(normals(10**6, 2))",
         "r.features(np.resize(z, (10**5, len(r.coordinates))))",
+    ),
+    "the distance of many points": (
+        f"{SCIPY}; z = normals(2, 5000, 20)",
+        "mf.distance(*z)",
+    ),
+    "the distance of points with masses": (
+        f"{SCIPY}; z = normals(2, 1500, 20); q = np.linspace(1, 2, 1500); q /= q.sum()",
+        "mf.distance(mf.Cloud(z[0], q), z[1])",
+    ),
+    "the distance in many directions": (
+        "z = normals(2, 200_000, 20)",
+        "mf.distance(*z, method='sliced', directions=1000)",
     ),
     "an estimate in its first chunk": (
         "m, z = model_of(20), normals(12_000, 20)",
@@ -161,6 +174,21 @@ def test_ctrl_c_ends_a_run_with_what_there_is(case):
     outcome, took = interrupted(*RUNS[case], after=1.5)
     assert outcome == "interrupted"
     assert took < ALLOWED
+
+
+@pytest.mark.parametrize(("n", "m", "wait"), [(3000, 3000, 0.3), (300, 250, 0.05), (300, 250, 0.0)])
+def test_a_process_ends_well_after_ctrl_c_in_the_solver_of_another_library(n, m, wait):
+    script = f"""
+{SCIPY}
+x, y = normals({n}, 20), normals({m}, 20)
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try: mf.distance(x, y); time.sleep(9)
+except KeyboardInterrupt: print("stopped")
+time.sleep({wait})
+"""
+    with child(script) as process:
+        assert process.communicate(timeout=120)[0] == "stopped\n"
+    assert process.returncode == 0
 
 
 def test_ctrl_c_at_any_moment_after_the_start_returns_the_same_prefix():

@@ -9,7 +9,8 @@ from types import ModuleType
 import mfcore
 import pytest
 from mfcore import _core, activations, cli, conventions, data, init
-from mfcore._core._loader import usable_levels
+from mfcore._core import _loader
+from mfcore._core._loader import installed_levels
 from mfcore.cli import _info
 
 VERSION = _core.build_info()["version"]
@@ -44,11 +45,25 @@ def test_info_shows_build_threads_levels_and_dependencies(capsys):
     rows = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in out.splitlines())
     assert rows["mfcore"] == VERSION
     assert rows["core"].startswith(_core.build_info()["isa"])
-    assert ", ".join(usable_levels()) in rows["core"]
+    assert rows["levels"].startswith(f"{', '.join(installed_levels())} installed")
     assert int(rows["threads"].split()[0]) >= 1
     for package in ("numpy", "scipy", "tomli-w"):
         assert re.match(r"\d+\.\d+", rows[package])
     assert "matplotlib" in rows
+
+
+@pytest.mark.parametrize(
+    ("machine", "installed", "said"),
+    [
+        (["v2", "v3"], ["v3"], f"v3 installed; from a checkout, all: {_loader.BUILD_ALL}"),
+        (["v2", "v3"], ["v2"], "v2 installed; this machine supports v3: a build from source here has it"),
+        (["v2", "v3"], ["v2", "v3", "v4"], "v2, v3, v4 installed, v2, v3 usable here; MFCORE_ISA chooses"),
+    ],
+)
+def test_info_says_which_levels_there_are_and_how_to_get_others(machine, installed, said, monkeypatch):
+    monkeypatch.setattr(_loader._cpu, "levels", lambda: machine)
+    usable = [level for level in installed if level in machine]
+    assert _info._levels({"isa": usable[-1], "installed": installed, "usable": usable}) == said
 
 
 def test_a_missing_package_is_shown_as_not_installed():
@@ -115,9 +130,12 @@ def test_bench_hands_over_its_options_and_returns_the_code(capsys, bench):
     assert run(capsys, "bench")[0] == 0
     bench.result = 1
     assert run(capsys, "bench", "--quick", "--json", "out.json", "--case", "sgd", "--case", "psi")[0] == 1
+    assert run(capsys, "bench", "--load", "20")[0] == 1
+    others = {"load": None, "calls": False, "scaling": False, "picture": None}
     assert bench.calls == [
-        {"quick": False, "json": None, "cases": None},
-        {"quick": True, "json": "out.json", "cases": ["sgd", "psi"]},
+        {"quick": False, "json": None, "cases": None} | others,
+        {"quick": True, "json": "out.json", "cases": ["sgd", "psi"]} | others,
+        {"quick": False, "json": None, "cases": None} | others | {"load": 20},
     ]
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import mfcore as mf
+import mfcore.cli._run
 import numpy as np
 import pytest
 from command_line import run
@@ -177,10 +178,20 @@ def test_the_example_is_a_run(folder, capsys):
     small = ["method.neurons=10", "method.step=0.05", "horizon=4.0"]
     arguments = [word for change in small for word in ("--set", change)]
     assert run(capsys, "run", str(EXAMPLE), *arguments)[0] == 0
-    assert len(mf.load("run.npz").t) == 27
+    t = mf.load("run.npz").t
+    assert len(t) == len(set(t)) == 18  # of 27, as the first ones are less than a step apart
 
 
 IN_A_PROCESS = "import sys; from mfcore.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize(("option", "shown"), [("--progress", True), ("--no-progress", False), (None, False)])
+def test_a_progress_bar_is_shown_where_it_is_asked_for(folder, capsys, monkeypatch, option, shown):
+    asked = []
+    real = mf.cli._run.solve
+    monkeypatch.setattr(mf.cli._run, "solve", lambda **a: asked.append(a.pop("progress")) or real(**a))
+    assert run(capsys, "run", "small.toml", *([option] if option else []))[0] == 0  # no terminal here
+    assert asked == [shown]
 
 
 def test_a_pipe_gets_the_table_and_no_progress_bar(folder):

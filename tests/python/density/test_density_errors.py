@@ -1,4 +1,4 @@
-"""Errors that densities state: the index of three grids, looks at it in between, runs that fail or rest."""
+"""Errors that densities state: the index of three grids, records of it in between, runs that fail or rest."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mfcore.density._levels import Levels, convergence_index
+from mfcore.density._companions import Solvers, convergence_index
 from mfcore.density._pde import PDE
 from mfcore.runs._ends import End, Ended
 from problems import isotropic
@@ -52,7 +52,7 @@ def test_the_index_scales_with_the_risks_and_is_at_least_the_safe_extrapolation(
     assert found >= 1.25 * abs(risks[0] - risks[1]) / (2**order - 1) * (1 - 1e-12)
 
 
-def test_looks_at_the_error_do_not_depend_on_save_points_and_survive_a_restart():
+def test_records_of_the_error_do_not_depend_on_save_points_and_survive_a_restart():
     model, method = isotropic(), PDE(60)
     few, many, resumed = (method.begin(model, 0, 1) for _ in range(3))
     assert few.advance(3.0, math.inf).reached
@@ -70,20 +70,20 @@ def test_time_limits_change_no_bit_of_a_density_or_its_error_while_the_grid_grow
     whole, parts = (PDE(40).begin(isotropic(norm=0.2, **noise), 0, 1) for _ in range(2))
     assert whole.advance(3.0, math.inf).reached
     assert whole.meta()["grown"] > 0
-    follow, asked = Levels.follow, itertools.count()
+    follow, asked = Solvers.follow, itertools.count()
     # The time is over whenever coarser grids are about to follow, and they do when asked again.
     late = lambda *args: End.out_of_time if next(asked) % 2 == 0 else follow(*args)  # noqa: E731
-    monkeypatch.setattr(Levels, "follow", late)
+    monkeypatch.setattr(Solvers, "follow", late)
     while not (ended := parts.advance(3.0, math.inf)).reached:
         assert ended == Ended(End.out_of_time)
     assert parts.risk() == whole.risk()
     assert parts.meta() == whole.meta()
 
 
-def test_the_error_of_the_last_look_counts_until_the_next_but_one():
+def test_the_error_recorded_last_counts_until_the_next_but_one():
     rung = PDE(60).begin(isotropic(temperature=0.01, ridge=0.1), 0, 1)
     assert rung.advance(2.0**-4, math.inf).reached
-    then = rung.risk()[1]  # at a look
+    then = rung.risk()[1]  # at a record
     for t, counts in ((1.5 * 2**-4, True), (2.0**-3, True), (1.9 * 2**-3, True)):
         assert rung.advance(t, math.inf).reached
         assert (rung.risk()[1] >= then) is counts

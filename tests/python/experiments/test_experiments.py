@@ -13,6 +13,9 @@ import pytest
 from matplotlib.figure import Figure
 from mfcore.cli import main
 from mfcore.experiments import Row, Work, isotropic_gaussians
+from mfcore.experiments._row import averaged, sample
+from PIL import Image
+from scipy import stats
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +42,15 @@ def test_networks_follow_the_pde_of_isotropic_gaussians(isotropic):
     assert np.abs(sgd.observed["norm_mean"].mean(axis=1) - norm).max() < 0.08
 
 
-def test_the_pde_of_isotropic_gaussians_gives_the_published_numbers(isotropic):
-    rows = {row.quantity: row for row in isotropic.rows if row.source != "the PDE here"}
+def test_the_pde_of_isotropic_gaussians_gives_the_known_numbers(isotropic):
+    rows = [row for row in isotropic.rows if row.source == isotropic_gaussians.SOURCE]
     assert len(rows) == 5
     # 200 cells in place of 400 or 800: the spike at r = 0.07 is that much wider.
-    assert all(abs(row.measured - row.expected) < 0.02 for row in rows.values())
+    assert all(abs(row.measured - row.expected) < 0.02 for row in rows)
+    (exact,) = [row for row in isotropic.rows if row.source.startswith("closed form")]
+    assert exact.agrees
+    (spike,) = [row for row in isotropic.rows if row.source.startswith("figure 6.1")]
+    assert abs(spike.measured - 0.14) < 0.06  # 600 neurons: a standard error of 0.014
 
 
 def test_a_report_is_written_as_picture_numbers_and_table(isotropic, tmp_path):
@@ -57,7 +64,18 @@ def test_a_report_is_written_as_picture_numbers_and_table(isotropic, tmp_path):
     assert page.endswith("Made by a test.\n")
     table = [line for line in page.splitlines() if line.startswith("| ")]
     assert len(table) == 2 + len(isotropic.rows)
-    assert "mean of \\|w\\| at t = 20" in page
+    assert "mean \\|w\\| of SGD at t = 20" in page
+    assert "| ours ± 95 % |" in page
+    assert "±” is half of a 95 % interval everywhere" in page
+    for setting in mf.experiments.inferred("isotropic-gaussians"):
+        assert f"- {setting}" in page
+    with Image.open(written[0]) as picture:
+        assert picture.text["Description"] == isotropic.caption
+        assert picture.text["Title"] == isotropic.title
+    svg = written[1].read_text("utf-8")
+    assert "<dc:description>" in svg
+    assert "<dc:date>" not in svg
+    assert "<image" not in svg  # lines and text only
     with np.load(written[2]) as numbers:
         assert np.array_equal(numbers["sgd/risk"], isotropic.runs["sgd"].risk)
         assert numbers["sgd/kept/2/norm"].shape == (2, 300)
@@ -81,12 +99,33 @@ def test_a_report_that_fails_half_way_leaves_the_files_that_were_there(isotropic
     assert sorted(tmp_path.iterdir()) == sorted(written)  # nothing partial is left
 
 
-def test_rows_agree_within_their_tolerance():
-    assert Row("x", 1.05, 1.0, 0.1, "a paper").agrees
-    off = Row("x", 1.2, 1.0, 0.1, "a paper", error=0.03, note="why")
+def test_rows_agree_within_the_reading_error_and_the_interval_and_nothing_else():
+    assert Row("x", 1.05, 1.0, 0.06, "a paper").agrees
+    assert Row("x", 1.05, 1.0, 0.02, "a paper", interval=0.04).agrees
+    off = Row("x", 1.2, 1.0, 0.1, "a paper", interval=0.06, error=0.03, because="N is 10")
     assert not off.agrees
-    assert off.cells() == ["x", "1.2 ± 0.03", "1", "0.1", "**no**", "a paper", "why"]
+    cells = ["x", "1.200 ± 0.06", "1.00 ± 0.1", "+6.7", "+20", "differs, because N is 10", "a paper"]
+    assert off.cells() == cells
+    assert Row("x", 1.2, 1.0, 0.0, "a paper").verdict == "differs, for reasons unknown"
     assert not Row("x", float("nan"), 1.0, 0.1, "a paper").agrees
+    exact = Row("x", 1.0 + 1e-14, 1.0, 1e-12, "exact")
+    assert exact.cells() == ["x", "1", "1", "–", "0", "agrees", "exact"]
+
+
+def test_rows_of_networks_have_the_interval_of_student(isotropic):
+    sgd = isotropic.runs["sgd"]
+    shares = np.array([0.1, 0.2, 0.4])
+    row = sample("share", shares, 0.2, 0.0, "a paper")
+    half = stats.t.ppf(0.975, 2) * stats.sem(shares)
+    assert (row.interval, row.error) == pytest.approx((half, stats.sem(shares)), rel=1e-12)
+    norms = sgd.observed["norm_mean"][-1]
+    row = averaged("norm", sgd, "norm_mean", -1, 0.0, 0.0, "a paper")
+    assert row.measured == pytest.approx(norms.mean(), rel=1e-14)
+    assert row.interval == pytest.approx(stats.t.ppf(0.975, 1) * stats.sem(norms), rel=1e-12)
+    risk = averaged("risk", sgd, "risk", -1, 0.0, 0.0, "a paper")
+    samples = stats.norm.ppf(0.975) * sgd.error[-1].mean()
+    chance = stats.t.ppf(0.975, 1) * stats.sem(sgd.risk[-1])
+    assert risk.interval == pytest.approx(np.hypot(samples, chance), rel=1e-12)
 
 
 def test_every_experiment_is_listed_and_described():
@@ -142,7 +181,8 @@ def test_reproduce_writes_into_a_folder_and_overwrites_only_by_force(quickly, tm
     command = ["reproduce", "isotropic-gaussians", "--quick", "--out", str(out)]
     code, said, err = run(capsys, *command)
     assert (code, err) == (0, "")
-    assert "mean of |w| at t = 20" in said
+    assert "mean |w| of SGD at t = 20" in said
+    assert "rows agree; ± is 95 %" in said
     assert {path.name for path in out.iterdir()} == {
         f"isotropic-gaussians.{suffix}" for suffix in ("png", "svg", "npz", "md")
     }
@@ -169,7 +209,8 @@ def test_reproduce_keeps_its_numbers_when_the_disk_is_full(quickly, isotropic, t
     monkeypatch.setattr(Figure, "savefig", savefig)
     code, said, err = run(capsys, "reproduce", "isotropic-gaussians", "--out", str(tmp_path / "figures"))
     assert code == 1
-    assert "mean of |w| at t = 20" in said
+    assert "mean |w| of SGD at t = 20" in said
+    assert "rows agree; ± is 95 %" in said
     png = tmp_path / "figures" / "isotropic-gaussians.png"
     line = f"mfcore: error: {png} could not be written: No space left on device; the result is now in (.*)\n"
     saved = Path(re.fullmatch(line, err)[1])
@@ -194,6 +235,37 @@ def test_reproduce_keeps_what_was_run_before_ctrl_c(monkeypatch, isotropic, tmp_
     code, _, err = run(capsys, "reproduce", "isotropic-gaussians", "--out", str(tmp_path))
     assert code == 2  # what was kept is not lost by a second try
     assert "--force overwrites it" in err
+
+
+def test_reproduce_all_makes_every_experiment_and_stops_at_the_first_that_fails(
+    monkeypatch, isotropic, tmp_path, capsys
+):
+    asked = []
+
+    def performed(name, *, quick, work):
+        asked.append((name, quick))
+        return replace(isotropic, name=name, animation=None)
+
+    monkeypatch.setattr("mfcore.experiments.run", performed)
+    code, said, _ = run(capsys, "reproduce", "all", "--quick", "--out", str(tmp_path / "all"))
+    assert code == 0
+    assert asked == [(name, True) for name in mf.experiments.NAMES]
+    for k, name in enumerate(mf.experiments.NAMES, start=1):
+        assert f"{name}, {k} of 7" in said
+        assert (tmp_path / "all" / f"{name}.png").exists()
+        page = (tmp_path / "all" / f"{name}.md").read_text("utf-8")
+        assert f"`mfcore reproduce {name} --quick --seed 0`" in page
+    code, said, err = run(capsys, "reproduce", "all", "--out", str(tmp_path / "all"))
+    assert (code, said) == (2, "")  # before anything is run
+    assert "--force overwrites it" in err
+
+    def interrupted(name, **_):
+        asked.append((name, None))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mfcore.experiments.run", interrupted)
+    assert run(capsys, "reproduce", "all", "--out", str(tmp_path / "other"))[0] == 130
+    assert asked[7:] == [(mf.experiments.NAMES[0], None)]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Functions of models on measures in reduced coordinates, and on arguments too large for floats."""
 
 import math
+import pickle
 
 import mfcore as mf
 import numpy as np
@@ -80,10 +81,6 @@ def test_the_gradient_at_neurons_is_the_slope_of_psi_in_every_trained_entry():
             lambda: mf.risk(CIRCLE, CLOUD, expectation=mf.Exact()),
             "expectation must be left out",
         ),
-        (
-            lambda: mf.predict(CIRCLE, CLOUD, np.ones((1, 2))),
-            r"measure must hold neurons .* got one in reduced coordinates; .*model\.reduce\(\)\.features",
-        ),
     ],
 )
 def test_what_is_of_no_length_that_fits_is_refused_by_name(call, message):
@@ -112,3 +109,19 @@ def test_features_by_hand_may_overflow_too():
     assert mf.V(cube, [1e100]) == pytest.approx(-1e300)
     with pytest.raises(ValueError, match=r"theta must be of a size at which V is finite, got .* 1e\+200"):
         mf.V(cube, [1e200])
+
+
+def test_what_a_model_keeps_between_calls_changes_no_result_and_stays_out_of_copies():
+    model = mf.Model(CIRCLE.data, CIRCLE.network, ridge=0.3)
+    calls = [
+        lambda m, rule: mf.grad_psi(m, THETA, THETA, expectation=rule, threads=1),
+        lambda m, rule: mf.V(m, THETA, expectation=rule, threads=2),
+    ]
+    rules = [None, mf.MonteCarlo(50, rng=0), mf.MonteCarlo(50, rng=1), mf.Exact(), None]
+    for rule in rules * 2:
+        for call in calls:
+            assert np.array_equal(call(model, rule), call(CIRCLE.replace(), rule))
+    assert mf.risk(model, CLOUD) == mf.risk(model, CLOUD) == mf.risk(CIRCLE.replace(), CLOUD)
+    for copy in (pickle.loads(pickle.dumps(model)), model.replace(ridge=0.1)):
+        assert set(vars(copy)) == {"data", "network", "init", "ridge", "temperature", "rates"}
+    assert len(model._kept) == 2

@@ -115,4 +115,4 @@ def test_reduce_hands_model_and_options_to_the_reductions(monkeypatch):
     reductions.reduce = lambda model, **options: (model, options)
     monkeypatch.setitem(sys.modules, "mfcore.reductions._model", reductions)
     m = Model(LAW, NET, START)
-    assert m.reduce(nodes=7) == (m, {"nodes": 7})
+    assert m.reduce(nodes=7) == (m, {"limit": False, "nodes": 7})

@@ -95,11 +95,11 @@ def test_a_solution_that_blows_up_leaves_its_last_finite_state():
     square = _core.System.calling(network, 1, 1, 0.0, (1.0, 1.0, 1.0), lambda z: -(z**2))
     flow = _core.Flow.dopri5(square, np.ones((1, 1)), rtol=1e-6, atol=1e-9)
     assert flow.advance(0.9) is _core.End.reached
-    assert flow.theta()[0] == pytest.approx(10.0, rel=1e-4)
+    assert flow.values()[0] == pytest.approx(10.0, rel=1e-4)
     with np.errstate(all="ignore"):
         assert flow.advance(2.0) is _core.End.stuck
     assert flow.t == pytest.approx(1.0, abs=1e-5)
-    assert np.isfinite(flow.theta()).all()
+    assert np.isfinite(flow.values()).all()
     assert "lsoda" in ended(End.stuck, flow).message
 
 
@@ -111,7 +111,7 @@ def test_a_velocity_that_is_not_finite_at_the_start_is_divergence():
         _core.Flow.fixed(broken, np.ones((1, 1)), "rk4", 0.1),
     ):
         assert flow.advance(1.0) is _core.End.diverged
-        assert (flow.t, flow.theta().tolist()) == (0.0, [1.0])
+        assert (flow.t, flow.values().tolist()) == (0.0, [1.0])
 
 
 def test_an_exception_of_the_gradient_passes_through():

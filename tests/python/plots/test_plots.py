@@ -3,7 +3,6 @@
 import dataclasses
 import subprocess
 import sys
-from itertools import pairwise
 
 import matplotlib as mpl
 import mfcore as mf
@@ -12,7 +11,7 @@ import pytest
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from mfcore import plots
-from mfcore.plots import _axes
+from mfcore.plots import _labels
 from scipy import stats
 
 MODEL = mf.Model(
@@ -123,42 +122,101 @@ def test_logarithmic_axes_are_those_asked_for():
             plots.risk(LIMIT, log=wrong)
 
 
-def test_runs_are_named_by_what_they_differ_in():
-    def ran(model=MODEL, **options):
-        return mf.solve(model, mf.SGD(**options), horizon=0.1, save_at=2, rng=0)
+def test_runs_are_named_by_what_they_differ_in_and_the_title_has_the_rest():
+    def ran(model=MODEL, rng=0, **options):
+        return mf.solve(model, mf.SGD(**options), horizon=0.1, save_at=2, rng=rng)
 
     small, wide = ran(neurons=10, step=0.01), ran(neurons=20, step=0.01)
     fast, hard = ran(neurons=10, step=0.05), ran(MODEL.replace(ridge=0.5), neurons=10, step=0.01)
-    for runs, names in (
-        ([small, wide, LIMIT], ["SGD, N = 10", "SGD, N = 20", "PDE"]),
-        ([small, fast], ["SGD, N = 10, step = 0.01", "SGD, N = 10, step = 0.05"]),
-        ([small, hard], ["SGD, N = 10, ridge = 0", "SGD, N = 10, ridge = 0.5"]),
-        ([small, small], ["SGD, N = 10, run 1", "SGD, N = 10, run 2"]),
-        ({"mine": small, "yours": small}, ["mine", "yours"]),
+    other = ran(MODEL.replace(network=mf.Network(mf.activations.erf)), neurons=10, step=0.01)
+    cut = mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[0.0, 1.0])
+    cut = ran(MODEL.replace(network=mf.Network(cut)), neurons=10, step=0.01)
+    particles = mf.solve(MODEL, mf.Particles(10), horizon=0.1, save_at=2, rng=0)
+    for runs, names, common in (
+        ([small], ["SGD, N = 10"], ""),
+        ([small, wide, LIMIT], ["SGD, N = 10", "SGD, N = 20", "PDE"], ""),
+        ([small, LIMIT], ["SGD, N = 10", "PDE"], ""),
+        ([small, wide], ["N = 10", "N = 20"], "SGD"),
+        ([small, particles, LIMIT], ["SGD", "Particles", "PDE"], "N = 10"),
+        ([small, fast], ["step = 0.01", "step = 0.05"], "SGD, N = 10"),
+        ([small, fast, LIMIT], ["SGD, step = 0.01", "SGD, step = 0.05", "PDE"], "N = 10"),
+        ([small, hard], ["ridge = 0", "ridge = 0.5"], "SGD, N = 10"),
+        ([small, other, cut], ["relu", "erf", "piecewise_linear"], "SGD, N = 10"),
+        ([small, small], ["run 1", "run 2"], "SGD, N = 10"),
+        ([[small, ran(neurons=10, step=0.01, rng=1)], [fast]], ["step = 0.01", "step = 0.05"], "SGD, N = 10"),
+        ({"mine": small, "yours": small}, ["mine", "yours"], ""),
     ):
         ax = plots.risk(runs)
         assert [text.get_text().replace("\n", " ") for text in ax.texts] == names
         assert [artist.get_label() for artist in ax.get_lines()] == names
+        assert ax.get_title("left") == common
 
 
-def test_labels_stand_at_the_ends_of_their_series_in_their_colours_and_never_overlap():
-    shifted = {f"run {k}": dataclasses.replace(LIMIT, risk=LIMIT.risk + 1e-3 * k) for k in range(6)}
-    ax = plots.risk(shifted)
-    ax = plots.risk({"later": LIMIT}, ax=ax)  # a second call makes room for its own
-    ax.figure.canvas.draw()
-    labels = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
-    assert len(labels) == 7
-    assert all(below.y1 <= above.y0 + 0.5 for below, above in pairwise(labels))
-    assert all(box.x0 >= ax.bbox.x1 for box in labels)
-    assert all(box.x1 <= ax.figure.bbox.x1 for box in labels)
-    colors = [text.get_color() for text in ax.texts]
-    assert colors == [artist.get_color() for artist in ax.get_lines()]
-    assert len(set(colors)) == 7
+def test_a_group_is_the_mean_over_its_runs_and_replicas_with_a_band_of_95_percent():
+    def ran(seed, replicas):
+        method = mf.SGD(neurons=40, step=0.01, replicas=replicas)
+        return mf.solve(MODEL, method, horizon=1.0, save_at=TIMES, rng=seed)
+
+    runs = [ran(0, 1), ran(1, 3), ran(2, 1)]
+    values = np.concatenate([run.risk.reshape(5, -1) for run in runs], axis=1)
+    ax = plots.risk({"three seeds": runs, "limit": LIMIT})
+    np.testing.assert_allclose(line(ax, "three seeds").get_ydata(), values.mean(axis=1), rtol=1e-14)
+    low, high = stats.t.interval(0.95, 4, loc=values.mean(axis=1), scale=stats.sem(values, axis=1))
+    (band,) = ax.collections
+    drawn = band.get_paths()[0].vertices
+    for end in (low, high):
+        assert all(np.abs(drawn[:, 1] - y).min() < 1e-12 for y in end)
+    assert ax.get_ylabel() == "risk $R$, mean and 95 % interval"
+    with pytest.raises(ValueError, match="the same save points in a group"):
+        plots.risk([[runs[0], mf.solve(MODEL, mf.GD(40, step=0.1), horizon=1.0, save_at=3, rng=0)]])
+    with pytest.raises(ValueError, match="groups of networks alone or of limits alone"):
+        plots.risk([[runs[0], LIMIT]])
+    with pytest.raises(ValueError, match="trajectories must not have an empty group"):
+        plots.risk({"none": []})
 
 
-def test_boxes_that_fit_stay_where_they_want_to_be():
+def test_densities_of_a_group_are_means_over_its_networks_with_intervals():
+    runs = [mf.solve(MODEL, mf.GD(60, step=0.1), horizon=0.1, rng=seed) for seed in range(4)]
+    ax = plots.density([runs], bins=5)
+    heights, edges, _ = ax.patches[0].get_data()
+    each = [np.histogram(np.linalg.norm(run.final, axis=1), edges, density=True)[0] for run in runs]
+    np.testing.assert_allclose(heights, np.mean(each, axis=0), rtol=1e-12)
+    ends = np.array([segment[:, 1] for segment in ax.collections[0].get_segments()])
+    interval = stats.t.interval(0.95, 3, loc=heights, scale=stats.sem(each, axis=0))
+    np.testing.assert_allclose(ends, np.transpose(interval), rtol=1e-12, atol=1e-12)
+    assert ax.get_ylabel() == "density, mean and 95 % interval"
+    assert line(plots.density([[LIMIT, LIMIT]], times=1.0), "_child0").get_ydata() == pytest.approx(
+        LIMIT.final.density
+    )
+    with pytest.raises(ValueError, match="networks of one size or densities of one grid in a group"):
+        plots.density([[runs[0], mf.solve(MODEL, mf.GD(5, step=0.1), horizon=0.1, rng=0)]])
+
+
+def test_two_observables_on_the_same_axes_are_both_named():
+    run = sgd(replicas=2)
+    ax = plots.observable([run, LIMIT], "norm_mean")
+    ax = plots.observable(run, "norm_std", ax=ax)
+    assert " ".join(ax.get_ylabel().split()) == (
+        "mean of |w|; standard deviation of |w|, mean and 95 % interval"
+    )
+    assert [" ".join(text.get_text().split()) for text in ax.texts] == [
+        "SGD, N = 40: mean of |w|",
+        "PDE: mean of |w|",
+        "SGD, N = 40: standard deviation of |w|",
+    ]
+
+
+def test_the_axis_says_when_intervals_are_of_samples_or_stated_errors():
+    assert plots.risk(sgd(risk=mf.MonteCarlo(200, rng=0))).get_ylabel() == "risk $R$, 95 % interval"
+    stated = dataclasses.replace(LIMIT, error=np.full(5, 0.1))
+    assert plots.risk(stated).get_ylabel() == "risk $R$, stated error"
+
+
+def test_boxes_that_fit_stay_where_they_want_to_be_and_none_leaves_the_bounds():
     wanted, heights = np.array([0.1, 0.5, 0.52, 0.9]), np.array([0.1, 0.1, 0.2, 0.1])
-    np.testing.assert_allclose(_axes.spread(wanted, heights), [0.1, 0.435, 0.585, 0.9], rtol=1e-12)
+    np.testing.assert_allclose(_labels.spread(wanted, heights), [0.1, 0.435, 0.585, 0.9], rtol=1e-12)
+    low = _labels.spread(np.array([0.0, 0.0, 1.0]), np.full(3, 0.2), (0.0, 1.0))
+    np.testing.assert_allclose(low, [0.1, 0.3, 0.9], rtol=1e-12)
 
 
 def test_densities_are_lines_over_histograms_of_all_neurons():
@@ -279,6 +337,12 @@ def test_mistakes_say_what_is_there():
         (lambda: plots.risk(3), TypeError, "trajectories must be what mf.solve returns"),
         (lambda: plots.risk(bare), ValueError, "'SGD, N = 40' that ran with risk=False"),
         (lambda: plots.observable(run, "norm_maen"), ValueError, "did you mean 'norm_mean'?"),
+        (
+            lambda: plots.observable(run, np.ones(2)),
+            ValueError,
+            "^name must be an observable of .* array of shape",
+        ),
+        (lambda: plots.density(LIMIT, coordinate=[1]), ValueError, "^coordinate must be .*, got "),
         (lambda: plots.observable(vector, "x"), ValueError, r"one number per save point .*\(5, 2\)"),
         (lambda: plots.density(run, times=0.3), ValueError, "got 0.3; 'SGD, N = 40' has 0, 0.25, 0.5"),
         (lambda: plots.density(stored), ValueError, "trajectory must know its model"),

@@ -73,3 +73,9 @@ def test_neurons_of_another_network_are_refused_by_their_shape(shape):
     )
     with pytest.raises(ValueError, match=r"^measure must have rows of 3 parameters, got the shape \(3,"):
         mf.plots.particles(np.zeros(shape), model)
+
+
+def test_a_measure_in_other_coordinates_is_refused_by_their_number(run):
+    line = mf.Cloud([[0.5], [1.0]], [0.5, 0.5])
+    with pytest.raises(ValueError, match=r"^measure must be in the model's coordinates \(.*\), got 1"):
+        plots.particles(line, run.meta["model"])

@@ -41,6 +41,13 @@ def test_another_model_or_method_is_refused_with_the_differences(tmp_path, given
     assert mf.resume(tmp_path / "run", model=MODEL, method=METHOD).status == "completed"
 
 
+@pytest.mark.parametrize("given", [mf.SGD, "SGD", 3, MODEL])
+def test_what_is_no_method_is_refused_by_name(tmp_path, given):
+    stopped(tmp_path / "run")
+    with pytest.raises(TypeError, match=r"method must be a method such as mf.SGD\(…\), got"):
+        mf.resume(tmp_path / "run", method=given)
+
+
 def test_data_are_compared_by_their_bits(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(2, 30, 6)), np.arange(30.0)
     models = [MODEL.replace(data=mf.data.Dataset(x, y)) for x in X]

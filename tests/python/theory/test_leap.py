@@ -109,3 +109,8 @@ def test_mistakes_name_argument_rule_and_value():
         theory.isoleap(mf.data.Staircase(5, [(0,)]))
     with pytest.raises(ValueError, match=r"\(degree \+ 1\)\^P"):
         theory.isoleap({(1,) * 20: 1.0})
+
+
+def test_a_link_of_rows_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"^link must be a function of one number, .* got too many"):
+        theory.information_exponent(lambda z: z[:, 0])

@@ -24,7 +24,7 @@ struct CacheLineAllocator {
 
 using AlignedVector = std::vector<double, CacheLineAllocator<double>>;
 
-/// The same without zeros to begin with, which gigabytes take long to be filled with.
+/// Allocates without setting the entries to zero, which takes long for gigabytes.
 template <class T>
 struct UnfilledAllocator : CacheLineAllocator<T> {
     UnfilledAllocator() = default;

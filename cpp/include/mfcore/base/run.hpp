@@ -17,7 +17,7 @@ enum class End {
     diverged,     ///< the next state is not finite
     stuck,        ///< adaptive steps fell below rounding
     unresolved,   ///< the next state no longer stands for the measure that is moved (System::resolved)
-    wall,         ///< mass has come to the end of a grid
+    open_end,     ///< mass has come to an open end of a grid
 };
 
 /// Threads for a request: `requested` if > 0, otherwise the default (OMP_NUM_THREADS at the first call, else

@@ -69,6 +69,8 @@ SamplerPtr linear(Index d, const double* w, ConstMat root = {}, double noise = 0
 SamplerPtr cube_nodes(Index d, Link link, ConstMat directions = {});
 /// The finite law of the rows (x_i, y_i). Nothing is copied: `owner`, if given, keeps the memory alive.
 SamplerPtr finite_law(ConstMat x, const double* y, std::shared_ptr<const void> owner = {});
+/// The samples of another law with its labels times `factor`.
+SamplerPtr scaled_labels(SamplerPtr law, double factor);
 /// Independent draws, with replacement, from the nodes of a finite law.
 SamplerPtr resampled(SamplerPtr nodes);
 /// The nodes of a finite law in passes: each pass is all of them once, in a random order of its own. Not for

@@ -36,9 +36,9 @@ public:
     FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, Reconstruction reconstruction);
 
     /// Masses over the grid with room around them, so that cells at its ends have neighbours in memory.
-    class Field {
+    class PaddedMasses {
     public:
-        explicit Field(const FiniteVolume& owner) : front_(owner.front_), memory_(owner.room_) {}
+        explicit PaddedMasses(const FiniteVolume& owner) : front_(owner.front_), memory_(owner.room_) {}
         double* data() { return memory_.data() + front_; }
         const double* data() const { return memory_.data() + front_; }
 
@@ -54,7 +54,7 @@ public:
 
     /// Do a step of size dt from `mass`, whose moments are `m`; `next` must be another object. The report is
     /// about the velocities at the start.
-    Report step(const Field& mass, const double* m, double dt, Field& next, double* next_m);
+    Report step(const PaddedMasses& mass, const double* m, double dt, PaddedMasses& next, double* next_m);
 
     /// Moments after the first, explicit stage of the step just done, whose last ones are `next_m`.
     const double* first_stage(const double* next_m) const {
@@ -92,7 +92,7 @@ private:
     // Per axis, with a margin on both sides: conductances (entry i: cell i to i + 1) and 1 / width.
     AlignedVector conductance_[2], inverse_[2];
     AlignedVector psi_, transfers_, sums_, half_m_;
-    std::unique_ptr<Field> half_;  // the first stage of MUSCL
+    std::unique_ptr<PaddedMasses> half_;  // the first stage of MUSCL
 };
 
 /// Steps of one size on masses of the caller's, C order, for a foreign loop.
@@ -113,17 +113,17 @@ public:
 
 private:
     FiniteVolume scheme_;
-    FiniteVolume::Field mass_, next_;
+    FiniteVolume::PaddedMasses mass_, next_;
     std::vector<double> m_, next_m_;
 };
 
 struct FiniteVolumeParams {
-    double t = 0;          ///< time of the start
-    double first = 0;      ///< first step; 0: the stability bound
-    double step = 0;       ///< largest step; 0: as large as the bounds allow
-    double accuracy = 0;   ///< largest stiffness of a step, eq. (7.6); 0: any
-    double tolerance = 0;  ///< stop where the root mean square of the gradient is smaller; 0: never
-    double wall = 0;       ///< mass in watched cells that is worth a stop (End::wall); 0: never
+    double t = 0;             ///< time of the start
+    double first = 0;         ///< first step; 0: the stability bound
+    double step = 0;          ///< largest step; 0: as large as the bounds allow
+    double accuracy = 0;      ///< largest stiffness of a step, eq. (7.6); 0: any
+    double tolerance = 0;     ///< stop where the root mean square of the gradient is smaller; 0: never
+    double most_watched = 0;  ///< mass in watched cells beyond which to stop (End::open_end); 0: never
 };
 
 /// A flow by such steps; its states are the masses of the cells in C order.

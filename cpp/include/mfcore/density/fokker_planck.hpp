@@ -41,8 +41,8 @@ struct FokkerPlanckParams {
     double step = 0;         ///< fixed steps; 0: adaptive ones
     int order = 2;           ///< in time: 1, the plain steps, or 2, extrapolated
     Coupling coupling = Coupling::automatic;
-    double tolerance = 0;  ///< stationary when the root mean square velocity is smaller; 0: never
-    double wall = 0;       ///< mass in watched cells that is worth a stop (End::wall); 0: never
+    double tolerance = 0;     ///< stationary when the root mean square velocity is smaller; 0: never
+    double most_watched = 0;  ///< mass in watched cells beyond which to stop (End::open_end); 0: never
     int threads = 0;
 };
 

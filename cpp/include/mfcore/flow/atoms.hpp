@@ -34,7 +34,7 @@ struct NodeData {
 Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<double> masses,
                        RunOptions options = {});
 
-/// The same for separable features; with an atom outside of their box all numbers become NaN.
+/// The gradient function for separable features; with an atom outside of their box all numbers become NaN.
 Gradient separable_gradient(std::shared_ptr<const SeparableFeatures> features, std::vector<double> masses,
                             int threads = 0);
 

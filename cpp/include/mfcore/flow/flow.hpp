@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "mfcore/base/run.hpp"
@@ -56,7 +58,7 @@ struct FlowCounts {
     Index steps = 0, rejected = 0, evaluations = 0;
     /// Error of the risk by the steps, eq. (6.13): sum over the steps of
     /// |2 int grad Psi_lambda . error d rho|. Only with masses and without noise.
-    double drift = 0;
+    double risk_error = 0;
 };
 
 /// A run in progress from t = 0. Its state is a function of the arguments and t alone: where it is looked at
@@ -67,6 +69,11 @@ public:
     /// Go to time t, not before the present one. The predicate is asked after steps, so that each call makes
     /// progress.
     virtual End run(double t, const StopPredicate& wants_stop) = 0;
+    /// Of fixed steps: one step of the length that is left to t, no longer than the others.
+    virtual End finish(double t) {
+        throw std::invalid_argument("t must be reached by run: steps are not fixed, got " +
+                                    std::to_string(t));
+    }
     virtual Index size() const = 0;         ///< entries of a state
     virtual double t() const = 0;           ///< the present time
     virtual void get(double* y) const = 0;  ///< the state at it

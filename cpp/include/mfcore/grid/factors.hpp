@@ -34,7 +34,7 @@ struct TableFactors {
 /// size `tolerance` in the spectral norm, relative to the largest singular value.
 TableFactors factors_of_table(ConstMat table, Index last, double tolerance);
 
-/// The same of a table that is given by such factors, not orthonormal ones: with fewer functions.
+/// Factors with fewer functions of a table that is given by factors, which need not be orthonormal.
 TableFactors fewer_factors(ConstMat first, ConstMat second, ConstMat core, ConstMat nodes, double tolerance);
 
 /// A table of cells of one coordinate: basis . turn . nodes, orthonormal columns of `basis` and rows of

@@ -6,7 +6,7 @@
 namespace mfcore::inline network {
 
 enum class Output { one, fixed, trained };
-enum class Bias { none, trained };
+enum class Bias { none, fixed, trained };
 
 struct Network {
     Activation activation;
@@ -16,6 +16,7 @@ struct Network {
 
     bool has_a() const { return output != Output::one; }
     bool has_b() const { return bias != Bias::none; }
+    bool trains_b() const { return bias == Bias::trained; }
     Index b_at() const { return has_a() ? 1 : 0; }
     Index w_at() const { return b_at() + (has_b() ? 1 : 0); }
     Index row(Index d) const { return w_at() + d; }  ///< D, the length of a row for inputs in R^d

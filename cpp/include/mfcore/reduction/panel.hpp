@@ -36,7 +36,7 @@ private:
     std::array<std::array<double, kOrder>, kOrder> polynomials_;  // p_k(x_q), [k][q]
 };
 
-/// Ends of `panels` intervals of [low, high], as many to a length as `density` says.
+/// Cut [low, high] into `panels` intervals with equal integrals of `density`; returns their ends.
 std::vector<double> panel_ends(double low, double high, Index panels,
                                const std::function<double(double)>& density);
 

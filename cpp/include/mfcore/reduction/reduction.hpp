@@ -1,7 +1,7 @@
 #pragma once
 // Features of a network whose law of x is reduced by symmetry (eqs. (5.1) to (5.3)): every reduction here is
-//   Phi_q(z) = a E sigma(b + <s, z_q> + sum_i r_i s_{q,i} u_i),
-// with u_i the first coordinate of a uniform point of a sphere in R^{d_i}, independent; at d_i = inf the sum
+//   Phi_q(z) = alpha a E sigma(b + <s, z_q> + sum_i r_i s_{q,i} u_i),
+// with the network's scale alpha and u_i the first coordinate of a uniform point of a sphere in R^{d_i}, independent; at d_i = inf the sum
 // is sqrt(sum_i r_i^2 s_{q,i}^2) G. Without radii this is the network itself at the inputs z_q.
 #include <memory>
 #include <vector>
@@ -27,7 +27,7 @@ public:
     /// of along->size() rows with one s and z = scale * along->rule().nodes (reduction/normal_panels.hpp).
     ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims, ConstMat nodes,
                     std::shared_ptr<const ChiPanels> panels = nullptr,
-                    std::shared_ptr<const NormalPanels> along = nullptr);
+                    std::shared_ptr<const NormalPanels> along = nullptr, double scale = 1);
 
     Index coordinates() const { return has_a_ + has_b_ + directions_ + radii(); }
     Index size() const { return nodes_; }  ///< Q
@@ -51,6 +51,7 @@ private:
 
     Activation sigma_;
     bool has_a_, has_b_;
+    double scale_;
     Index directions_, nodes_;
     std::vector<double> dims_;
     std::vector<double> columns_;                // the nodes by columns: z_{.,1} .. z_{.,P}, s_{.,1}, s_{.,2}

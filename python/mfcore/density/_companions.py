@@ -22,7 +22,7 @@ from ._gathered import atoms_in
 if TYPE_CHECKING:
     from ._pde import PDE
 
-WALL = 1e-10  # mass in the outermost cells at which the grid grows
+MOST_AT_END = 1e-10  # mass in the cells at the open ends of the grid beyond which it grows
 # with noise: relative error per step times cells², so that it falls with the grid's own error
 _ACCURACY = 16.0
 # without noise: stiffness of eq. (7.6) times cells: a step takes this fraction of a relaxation time, over
@@ -45,14 +45,14 @@ class Solver(NamedTuple):
     @property
     def mass(self) -> FloatArray:
         """Masses of the cells, in the order of the coordinates."""
-        return self.grid.from_core(self.flow.theta())
+        return self.grid.from_core(self.flow.values())
 
     def risk(self) -> float:
         """R of these masses."""
-        return self.potential.risk(self.flow.theta())
+        return self.potential.risk(self.flow.values())
 
 
-class Levels(NamedTuple):
+class Solvers(NamedTuple):
     """The run on its grid and, if its error is wanted, on grids with half and a quarter of the cells."""
 
     fine: Solver
@@ -75,9 +75,9 @@ class Discretisation:
         self.noiseless = scheme != "scharfetter-gummel"
         self.sharp = starts_sharp(reduced, method)
 
-    def levels(
+    def solvers(
         self, grid: Grid, mass: FloatArray, t: float, first: float, coarser: Sequence[FloatArray] = ()
-    ) -> Levels:
+    ) -> Solvers:
         """Start runs at time t from `mass`; `coarser`: masses on coarser grids, merged from `mass` if
         left out.
         """
@@ -86,26 +86,26 @@ class Discretisation:
             coarse, finer = coarse.coarse(), coarse
             mass = transfer(mass, finer, coarse)
             found.append(self._solver(coarse, coarser[k] if coarser else mass, t, first, 2 ** (k + 1)))
-        return Levels(fine, tuple(found))
+        return Solvers(fine, tuple(found))
 
-    def error(self, levels: Levels) -> float:
+    def error(self, solvers: Solvers) -> float:
         """Estimate the error of the risk on the finest grid from the risks on it and on two coarser grids
         (grid convergence index, eq. (7.16)); NaN without them.
 
         Nothing is of second order where mass is in single cells: there from the start, or gathered.
         """
-        if not levels.coarser:
+        if not solvers.coarser:
             return math.nan
         first_order = self._scheme == "upwind" or self.sharp
-        fine = levels.fine
+        fine = solvers.fine
         order = 1 if first_order or atoms_in(fine.mass, fine.grid) else 2
-        return convergence_index([solver.risk() for solver in (fine, *levels.coarser)], order)
+        return convergence_index([solver.risk() for solver in (fine, *solvers.coarser)], order)
 
     def _solver(self, grid: Grid, mass: FloatArray, t: float, first: float, coarser: int) -> Solver:
         method, flat = self._method, grid.to_core(mass)
         potential = grid.potential(self._threads, split=not self.noiseless)
         step, tolerance = method.step or 0.0, method.tolerance or 0.0
-        cells, wall = max(grid.shape[c] for c in grid.moving), WALL if coarser == 1 else 0.0
+        cells, most = max(grid.shape[c] for c in grid.moving), MOST_AT_END if coarser == 1 else 0.0
         flow: _core.Flow
         if self.noiseless:
             flow = _core.Flow.finite_volume(
@@ -118,7 +118,7 @@ class Discretisation:
                 step=step,
                 accuracy=_CHANGE / cells,
                 tolerance=tolerance,
-                wall=wall,
+                most_watched=most,
             )
         else:
             flow = _core.FokkerPlanck(
@@ -131,7 +131,7 @@ class Discretisation:
                 first=first,
                 step=step * coarser,
                 tolerance=tolerance,
-                wall=wall,
+                most_watched=most,
                 threads=self._threads,
             )
         return Solver(grid, potential, flow)

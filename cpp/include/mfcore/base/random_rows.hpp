@@ -1,0 +1,13 @@
+#pragma once
+// Matrices of random numbers by address (random.hpp), drawn in parallel.
+#include "mfcore/base/random.hpp"
+
+namespace mfcore::inline base::random {
+
+enum class Numbers { uniform, normal };
+
+/// out(k, j) = shift + scale z, z being number k cols + j of the stream: initial parameters, or a block of
+/// their columns.
+void fill_rows(const Stream& stream, Numbers kind, double shift, double scale, Mat out, int threads = 0);
+
+}  // namespace mfcore::inline base::random

@@ -1,0 +1,70 @@
+"""Say what is provable about a run and easily overlooked: a target out of reach, samples learned by heart."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..data import AnisotropicGaussians, IsotropicGaussians, MultiIndex
+from ..expectations._rules import MonteCarlo
+from ..model import Model
+
+_TIMES, _ERRORS = 2.0, 5.0  # a risk so many times the one on the samples, by so many standard errors
+
+
+def advise_parity(model: Any) -> None:
+    """Warn if σ is odd and the target even, or the other way round, so that no network learns it.
+
+    x and −x are equally likely. Without a bias f has the parity of σ, and the best it can do is 0.
+    """
+    if not isinstance(model, Model) or model.network.has_b:
+        return
+    sigma, target = _parity_of_activation(model), _parity_of_target(model.data)
+    if sigma is None or target is None or sigma == target:
+        return
+    words = {0: "even", 1: "odd"}
+    warnings.warn(
+        f"the target is {words[target]} in x, and f is {words[sigma]}, as {model.network.activation!r} "
+        "without a bias is: no such network learns it, and the risk stays at E y² or above. "
+        "Network(…, bias='trained') or another activation can",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def advise_overfitting(method: Any, model: Any, measure: Any, risk: Any, error: Any) -> float | None:
+    """The risk on the fixed samples that a run descends; a warning if that of fresh ones is far above."""
+    rule = getattr(method, "expectation", None)
+    if not isinstance(rule, MonteCarlo) or not isinstance(model, Model):
+        return None
+    rows = np.asarray(measure)
+    own = float(rule.evaluator(model, 0).risk(rows, np.full(len(rows), 1 / len(rows))))
+    if risk > _TIMES * own and risk - own > _ERRORS * error:
+        warnings.warn(
+            f"the risk is {risk:.3g}, but {own:.3g} on the {rule.samples} samples of the method's "
+            "expectation: they are learned by heart. Take more samples, mf.Exact(), or an earlier horizon",
+            UserWarning,
+            stacklevel=7,
+        )
+    return own
+
+
+def _parity_of_activation(model: Model) -> int | None:
+    """0 for even, 1 for odd, None for neither."""
+    return {"even": 0, "odd": 1, "none": None}[model.network.activation._core.facts.parity]
+
+
+def _parity_of_target(law: Any) -> int | None:
+    """That of E[y | x], of laws that are symmetric in x and known to have one; None for the others."""
+    if isinstance(law, IsotropicGaussians | AnisotropicGaussians):
+        return 0
+    if not isinstance(law, MultiIndex):
+        return None
+    terms = law._hermite if law.inputs == "gaussian" else None if callable(law.link) else law.link
+    if terms is None:
+        return None
+    degrees = [len(key) if law.inputs == "hypercube" else sum(key) for key, c in terms.items() if c]
+    parities = {degree % 2 for degree in degrees}
+    return parities.pop() if len(parities) == 1 else None

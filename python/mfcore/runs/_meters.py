@@ -1,0 +1,52 @@
+"""What is recorded beside the observers: the own risk of a rung of the limit, and held-out risks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..data import Dataset
+from ..expectations._rules import Expectation
+from ..measures._functions import predict
+from ..model import Model
+from ..reductions._model import ReducedModel
+from ._rung import LimitRung
+from ._trajectory import Measure
+
+
+class OwnRisk:
+    """The risk that a rung of the limit knows itself: the sum over its nodes, with the rung's own error.
+
+    What the nodes themselves leave out of the average over the data, `ReducedModel.node_error`, is added.
+    """
+
+    def __init__(self, rung: LimitRung, rule: bool | Expectation) -> None:
+        self.active, self._rung = rule is not False, rung
+        self.description = "sum over nodes" if self.active else "not recorded"
+        reduced = rung.reduced
+        self._target = math.sqrt(float(reduced.weights @ reduced.targets**2))
+
+    def __call__(self, _: Measure) -> tuple[Any, Any]:
+        if not self.active:
+            return None, None
+        risk, error = self._rung.risk()
+        size = max(1.0, self._target + math.sqrt(max(risk, 0.0)))  # at least that of f in the mean
+        return risk, error + self._rung.reduced.risk_node_error(size)
+
+
+def risk_on(model: Model | ReducedModel, test: Dataset, measure: Measure) -> Any:
+    """The mean of (y − f(x))² over a held-out set, of every replica."""
+    f = predict(model, measure, test.X)
+    return np.square(test.y - f).mean(axis=-1)
+
+
+def sound(name: str, value: Any) -> bool:
+    """Whether a recorded number says something: finite, or F = ∞, as it is for atoms under noise."""
+    return bool((np.isfinite(value) | ((name == "free_energy") & np.isposinf(value))).all())
+
+
+def of_rung(rung: LimitRung, name: str, _: Measure) -> float:
+    """What the rung itself says about the present measure."""
+    return rung.observed()[name]
