@@ -84,9 +84,9 @@ class Report:
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    def metadata(self, picture: Path) -> dict[str, Any]:
-        """Title and caption, as a picture of this format stores them."""
-        about: dict[str, Any] = {"Title": self.title, "Description": self.caption}
+    def metadata(self, picture: Path, made: str = "") -> dict[str, Any]:
+        """Title, caption and how it was made, as a picture of this format stores them."""
+        about: dict[str, Any] = {"Title": self.title, "Description": f"{self.caption} {made}".strip()}
         return about | {"Date": None} if picture.suffix == ".svg" else about  # the same file on every day
 
     def write(self, folder: str | os.PathLike[str], *, made: str = "") -> list[Path]:
@@ -97,7 +97,9 @@ class Report:
         save_runs(npz, self.runs, self.arrays)  # first, as numbers take longest to get again
         files.replace(page, lambda file: file.write(self.markdown(made).encode()))
         for picture in (png, svg):
-            draw = partial(self.figure.savefig, format=picture.suffix[1:], metadata=self.metadata(picture))
+            draw = partial(
+                self.figure.savefig, format=picture.suffix[1:], metadata=self.metadata(picture, made)
+            )
             files.replace(picture, draw)
         if self.animation is not None:
             with tempfile.TemporaryDirectory() as beside:  # what draws it wants a path

@@ -78,6 +78,7 @@ FULL = Size()
 QUICK = Size(
     deltas=tuple(np.linspace(0.1, 0.9, 17).round(4).tolist()),
     flown=(*np.arange(10, 60, 10) / 100, *np.arange(60, 91, 2) / 100),
+    coarse=2,
     near=7,
     trained=(0.2, 0.4, 0.6, 0.8),
     step=2e-4,
@@ -286,7 +287,7 @@ def _figure(
         ax.errorbar(size.trained, means, halves, label=f"SGD, t = {size.horizon:g}", **points)
         ax.set(xlabel="Δ", ylabel="risk $R$", xlim=(0.0, 0.95))
     left.set_ylim(-0.02, 1.0)
-    left.legend(frameon=False, fontsize=TEXT - 1, loc="upper right", bbox_to_anchor=(0.97, 1.0))
+    left.legend(frameon=False, fontsize=TEXT - 1, loc="upper right", bbox_to_anchor=(0.9, 1.0))
     right.set(yscale="log", ylim=(1e-4, 2.0), ylabel="risk $R$, logarithmic")
     lines = [f"d = {_name(d)}: {sum(thresholds[d]) / 2:.4f}" for d in THRESHOLD]
     words = "\n".join(["thin: best single sphere,", "optimal up to Δ =", *lines])

@@ -70,7 +70,7 @@ def test_a_report_is_written_as_picture_numbers_and_table(isotropic, tmp_path):
     for setting in mf.experiments.inferred("isotropic-gaussians"):
         assert f"- {setting}" in page
     with Image.open(written[0]) as picture:
-        assert picture.text["Description"] == isotropic.caption
+        assert picture.text["Description"] == f"{isotropic.caption} Made by a test."
         assert picture.text["Title"] == isotropic.title
     svg = written[1].read_text("utf-8")
     assert "<dc:description>" in svg
