@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import mfcore as mf
@@ -10,7 +11,7 @@ import numpy as np
 from mfcore import _core
 
 from .harness import Case, Prepared
-from .sgd_contenders import Run, contenders
+from .sgd_contenders import Run, batch_contenders, contenders
 
 H, DELTA = 1e-5, 0.5
 NETWORK = mf.Network(mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5]))
@@ -115,6 +116,47 @@ def small_sgd(quick: bool) -> Iterator[Case]:
         )
 
 
+def mini_batches(quick: bool) -> Iterator[Case]:
+    """Steps of a batch of samples, two matrix products each."""
+    n, d, batch = (20, 10, 15) if quick else (100, 100, 150)
+    steps = 10 if quick else 200
+    law = mf.data.IsotropicGaussians(d, DELTA)
+    runs = batch_contenders()
+
+    def given(make: Callable[[], Run]) -> Any:
+        X, y = law._sampler.draw(0, 0, 20 * batch)
+        return np.asarray(make()(_start(NETWORK, n, d), X.reshape(20, batch, d), y.reshape(20, batch), H))
+
+    def ours() -> np.ndarray:
+        run = _core.Sgd(
+            NETWORK._core, [_start(NETWORK, n, d)], [law._sampler], [0], H, batch=batch, threads=2
+        )
+        run.advance(20)
+        return np.asarray(run.theta()[0])
+
+    def theirs(make: Callable[[], Run]) -> Callable[[], Any]:
+        run, generator = make(), np.random.default_rng(0)
+
+        def call() -> Any:
+            y = generator.choice([-1.0, 1.0], size=(steps, batch))
+            X = generator.standard_normal((steps, batch, d)) * (1 + DELTA * y)[:, :, None]
+            return run(_start(NETWORK, n, d), X, y, H)
+
+        return call
+
+    yield Case(
+        f"SGD N={n}, d={d}, batches of {batch}",
+        {
+            "mfcore": _ours(NETWORK, n, d, steps, 2, batch=batch),
+            **{name: Prepared(partial(theirs, make)) for name, make in runs.items()},
+        },
+        flops=4.0 * n * d * batch,
+        tolerance=None,
+        checks={"mfcore": ours, **{name: partial(given, make) for name, make in runs.items()}},
+        units=dict.fromkeys(("mfcore", *runs), steps),
+    )
+
+
 def sgd_options(quick: bool) -> Iterator[Case]:
     """Single precision, trained a and b, Langevin noise and replicas, against the plain run."""
     n, d = (60, 20) if quick else (800, 320)
@@ -182,4 +224,4 @@ def _wait(seconds: float) -> Callable[[], None]:
     return lambda: sleep(seconds)
 
 
-CASES = (sgd, small_sgd, sgd_options)
+CASES = (sgd, small_sgd, mini_batches, sgd_options)

@@ -103,9 +103,10 @@ void bind_sgd(py::module_& m) {
                          const std::tuple<double, double, double>& rates, Index block, bool single_precision,
                          int threads) {
                  const Rates speeds{std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
-                 return Replicas(network, starts, samplers, seeds,
-                                 {sizes_of(step), batch, ridge, temperature, speeds, block}, single_precision,
-                                 threads);
+                 return Replicas(
+                     network, starts, samplers, seeds,
+                     {sizes_of(step), batch, ridge, temperature, speeds, block, 0, false, threads},
+                     single_precision, threads);
              }),
              py::arg("network"), py::arg("starts"), py::arg("samplers"), py::arg("seeds"), py::arg("step"),
              py::kw_only(), py::arg("batch") = 1, py::arg("ridge") = 0.0, py::arg("temperature") = 0.0,

@@ -24,6 +24,9 @@ public:
     /// Whether a team that has done `units` of work in so many seconds should give up.
     bool hopeless(double seconds, double units) const { return seconds > kStart + 2 * alone_ * units; }
 
+    /// Begin with a guess of the seconds of one thread per unit, where measuring them would take long.
+    void expect(double seconds) { alone_ = seconds; }
+
     /// Record that a piece took `team` threads so many seconds per unit of work.
     void took(int team, double seconds) {
         if (team == 1) {

@@ -98,4 +98,18 @@ inline T sum(Vec<T> v) {
     return sum_of_lanes(v);
 }
 
+/// The same sum, of the same bits, in every lane: no broadcast waits for it.
+template <class T>
+inline Vec<T> sum_everywhere(Vec<T> v) {
+    constexpr std::size_t lanes = static_cast<std::size_t>(kLanes<T>);
+    const auto fold = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        v += __builtin_shufflevector(v, v, (I ^ (lanes / 2))...);
+        if constexpr (lanes > 2) v += __builtin_shufflevector(v, v, (I ^ (lanes / 4))...);
+        if constexpr (lanes > 4) v += __builtin_shufflevector(v, v, (I ^ (lanes / 8))...);
+        if constexpr (lanes > 8) v += __builtin_shufflevector(v, v, (I ^ (lanes / 16))...);
+    };
+    fold(std::make_index_sequence<lanes>{});
+    return v;
+}
+
 }  // namespace mfcore::inline base::simd

@@ -19,6 +19,11 @@ using simd::Vec;
 /// Columns of one micro-kernel call. With R = 3 vectors: 24 accumulators of 32 registers (AVX-512), 12 of 16
 /// below.
 inline constexpr int kCols = simd::kBytes == 64 ? 8 : 4;
+/// The same for tiles of R vectors: narrow ones need more columns to hide the latency of additions.
+template <int R>
+inline constexpr int kColsOf = simd::kBytes == 64 || R == 3 ? kCols
+                               : R == 2                     ? 6
+                                                            : 8;
 
 /// acc[c][r] += sum_{k < depth} A[k][r] B[k][c], where A[k] = R vectors at a + k * a_step and
 /// B[k][c] = b[k * b_step + c * b_col].
@@ -42,12 +47,12 @@ inline void accumulate(Index depth, const T* a, Index a_step, const T* b, Index 
     }
 }
 
-/// Call body(first column, std::integral_constant<int, C>) for kCols columns at a time, then 4, 2 and 1.
-template <class Body>
+/// Call body(first column, std::integral_constant<int, C>) for Most columns at a time, then 4, 2 and 1.
+template <int Most = kCols, class Body>
 inline void for_columns(Index n, Body&& body) {
     Index c = 0;
-    for (; c + kCols <= n; c += kCols) body(c, std::integral_constant<int, kCols>{});
-    if constexpr (kCols > 4) {
+    for (; c + Most <= n; c += Most) body(c, std::integral_constant<int, Most>{});
+    if constexpr (Most > 4) {
         for (; c + 4 <= n; c += 4) body(c, std::integral_constant<int, 4>{});
     }
     for (; c + 2 <= n; c += 2) body(c, std::integral_constant<int, 2>{});
@@ -59,7 +64,7 @@ inline void for_columns(Index n, Body&& body) {
 template <class T, int R>
 void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_stride) {
     constexpr Index lanes = simd::kLanes<T>, width = R * lanes;
-    for_columns(x.rows, [&](Index q, auto count) {
+    for_columns<kColsOf<R>>(x.rows, [&](Index q, auto count) {
         constexpr int C = count();
         Vec<T> acc[C][R];
         for (int c = 0; c < C; ++c)
@@ -79,7 +84,7 @@ void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrin
     do {
         const Index rows = std::min(kRows, x.rows - q);
         const T keep = q == 0 ? shrink : T(1);
-        for_columns(x.cols, [&](Index j, auto count) {
+        for_columns<kColsOf<R>>(x.cols, [&](Index j, auto count) {
             constexpr int C = count();
             Vec<T> acc[C][R];
             for (int c = 0; c < C; ++c)

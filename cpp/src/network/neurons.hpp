@@ -1,6 +1,7 @@
 #pragma once
 // Rows of parameters packed in tiles (see tiles.hpp), and one tile's activations on a chunk of samples.
 #include <algorithm>
+#include <atomic>
 
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
@@ -53,14 +54,34 @@ public:
         });
     }
 
-    bool finite() const {
-        simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
-        for (const Scratch<T>* part : {&w_, &a_, &b_})
-            for (std::size_t i = 0; i < part->size(); i += simd::kLanes<T>)
-                sum += T(0) * simd::load(part->data() + i);
-        bool zero = true;
-        for (Index lane = 0; lane < simd::kLanes<T>; ++lane) zero = zero && sum[lane] == 0;
-        return zero;
+    /// Take over the neurons of tiles of the same shape.
+    void assign(const NeuronTiles& other, int threads) {
+        for_packed(threads, [&](Index t) {
+            std::copy_n(other.w(t), kWidth * d_, w(t));
+            std::copy_n(other.a(t), kWidth, a(t));
+            if (!b_.empty()) std::copy_n(other.b(t), kWidth, b(t));
+        });
+    }
+    NeuronTiles copy(int threads) const {
+        NeuronTiles made(*this, Unfilled{});
+        made.assign(*this, threads);
+        return made;
+    }
+
+    bool finite(int threads = 1) const {
+        std::atomic<bool> all{true};
+        for_packed(threads, [&](Index t) {
+            simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
+            const auto look = [&](const T* x, Index n) {
+                for (Index i = 0; i < n; i += simd::kLanes<T>) sum += T(0) * simd::load(x + i);
+            };
+            look(w(t), kWidth * d_);
+            look(a(t), kWidth);
+            if (!b_.empty()) look(b(t), kWidth);
+            for (Index lane = 0; lane < simd::kLanes<T>; ++lane)
+                if (sum[lane] != 0) all.store(false, std::memory_order_relaxed);
+        });
+        return all;
     }
 
     /// value[q * kWidth + i] = sigma(<w_i, x_q> + b_i), and likewise the slope unless it is null.
@@ -75,6 +96,15 @@ public:
     }
 
 private:
+    struct Unfilled {};
+    NeuronTiles(const NeuronTiles& shape, Unfilled)
+        : count_(shape.count_),
+          d_(shape.d_),
+          tiles_(shape.tiles_),
+          w_(shape.w_.size()),
+          a_(shape.a_.size()),
+          b_(shape.b_.size()) {}
+
     /// Call body(tile) for every tile. Each is first touched by the thread that fills it.
     template <class Body>
     void for_packed(int threads, Body&& body) const {

@@ -8,7 +8,9 @@
 // them. The samples of a mini-batch are columns that do not see each other.
 #include "base/barrier.hpp"
 #include "base/parallel.hpp"
+#include "base/scratch.hpp"
 #include "sgd/noise.hpp"
+#include "sgd/tile_steps.hpp"
 
 namespace mfcore::inline sgd {
 
@@ -99,7 +101,8 @@ public:
         });
         std::copy_n(state.a(tile0_), stride_, a_.data());
         if (network_.has_b()) std::copy_n(state.b(tile0_), stride_, b_.data());
-        shared_.exchange.meet(rank_, size_);  // everybody's share of the Gram matrix is there
+        if (shared_.rows > params_.batch)
+            shared_.exchange.meet(rank_, size_);  // everybody's share of the Gram matrix is there
         if (projected)
             noise_.begin(block.x, shared_.gram.data(), shared_.rows, shared_.q.data(), rank_, size_);
 
@@ -122,8 +125,9 @@ public:
         if (network_.has_b()) std::copy_n(b_.data(), stride_, state.b(tile0_));
         if (noise_.active() && !projected) noise_.add_direct(block.first, block.h[0], state);
         if (network_.sphere)
-            for (Index t = tile0_; t < tile1_; ++t) normalise(state.w(t), state.filled(t));
-        shared_.exchange.meet(rank_, size_);  // nobody starts on the next block's Gram matrix before
+            for (Index t = tile0_; t < tile1_; ++t) normalise_tile<T, R>(state.w(t), d_, state.filled(t));
+        // Nobody starts on the next block's Gram matrix before.
+        if (shared_.rows > params_.batch) shared_.exchange.meet(rank_, size_);
         return -1;
     }
 
@@ -266,24 +270,13 @@ private:
         return simd::sum<T>(sum);
     }
 
-    void normalise(T* w, Index neurons) const {
-        for (Index i = 0; i < neurons; ++i) {
-            T square = 0;
-            for (Index j = 0; j < d_; ++j) square += w[j * kWidth + i] * w[j * kWidth + i];
-            T inverse = T(1) / std::sqrt(square);
-            if (!(inverse > 0))
-                inverse = square - square;  // |w| beyond the square root of the largest: NaN, seen
-            for (Index j = 0; j < d_; ++j) w[j * kWidth + i] *= inverse;
-        }
-    }
-
     static constexpr Index kMostRows = 64, kTilesPerPoll = 64;
     const Network& network_;
     const SgdParams& params_;
     Shared<T>& shared_;
     int rank_, size_;
     Index group0_, group1_, tiles_, tile0_, tile1_, stride_, count_, d_;
-    std::vector<T> z_, c_, a_, b_, error_;
+    Scratch<T> z_, c_, a_, b_, error_;
     struct Source {
         int owner;
         Index at;

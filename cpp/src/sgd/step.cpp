@@ -6,35 +6,20 @@
 
 #include "base/parallel.hpp"
 #include "base/products.hpp"
-#include "base/tiles.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
 #include "mfcore/features/features.hpp"
+#include "sgd/few_rows.hpp"
+#include "sgd/many_rows.hpp"
 
 namespace mfcore::inline sgd {
 namespace {
 
-constexpr Index kNeurons = 64;      // neurons per block of a parallel loop and of a partial sum
-constexpr Index kFewRows = 32;      // samples whose activations of all neurons are kept
-constexpr Index kBlockedRows = 96;  // samples that are worth packing the neurons for
-
-/// A size that cannot make a finite number infinite when added: it is less than half of the last place of the
-/// largest.
-constexpr double kHarmless = 1e290;
-
-/// Sum of |x_i|; it is not finite if some x_i is not.
-double sum_of_sizes(const double* x, Index n) {
-    constexpr Index lanes = simd::kLanes<double>;
-    simd::Vec<double> sum{};
-    Index i = 0;
-    for (; i + lanes <= n; i += lanes) {
-        const simd::Vec<double> at = simd::load(x + i);
-        sum += simd::select<double>(at < 0, -at, at);
-    }
-    double total = simd::sum<double>(sum);
-    for (; i < n; ++i) total += std::abs(x[i]);
-    return total;
-}
+constexpr Index kBlockedRows = 96;       // samples that are worth packing the neurons for
+constexpr Index kBlockedRowsOfMany = 8;  // and where each would be a pass through memory
+constexpr Index kMany = Index{1} << 18;  // numbers in theta from which that is so
+constexpr Index kNarrow = 256;           // neurons that are too few to be shared out
+constexpr Index kLong = 4096;            // samples that are many even for them
 
 bool all_finite(Mat theta) {
     for (Index i = 0; i < theta.rows; ++i)
@@ -43,8 +28,6 @@ bool all_finite(Mat theta) {
     return true;
 }
 
-double fastest(const Rates& rates) { return std::max({rates.a, rates.b, rates.w}); }
-
 /// Whether weight decay and noise alone keep finite numbers finite.
 bool harmless(double h, const StepParams& params) {
     const double rate = fastest(params.rates);
@@ -52,140 +35,8 @@ bool harmless(double h, const StepParams& params) {
            40 * std::sqrt(2 * h * params.temperature * rate) <= kHarmless;
 }
 
-/// One step (eq. (6.1)) in the caller's rows: nothing is packed, W is read once forward and once backward.
-class Step {
-public:
-    Step(const Network& network, Mat theta, ConstMat x, const StepParams& params)
-        : network_(network),
-          theta_(theta),
-          x_(x),
-          params_(params),
-          n_(theta.rows),
-          d_(x.cols),
-          blocks_((n_ + kNeurons - 1) / kNeurons),
-          threads_(threads_for(x.rows * n_ * (d_ + 50) / 25, params.threads)),
-          value_(x.rows * n_),
-          slope_(x.rows * n_),
-          partial_(blocks_ * x.rows),
-          sizes_(3 * blocks_) {}
-
-    bool predict(const double* y) {
-        for_blocks(n_, kNeurons, threads_, [&](Index block, Index begin, Index end) {
-            const Index width = end - begin;
-            double *const sizes = sizes_.data() + 3 * block, *const of_a = sizes + 2;
-            for (Index i = begin; i < end; ++i) *of_a += std::abs(a(i));
-            const ConstMat w{theta_.row(begin) + network_.w_at(), width, d_, theta_.stride};
-            row_products(x_, w, {value_.data() + begin, x_.rows, width, n_});
-            for (Index q = 0; q < x_.rows; ++q) {
-                double* z = value_.data() + q * n_ + begin;
-                if (network_.has_b())
-                    for (Index i = 0; i < width; ++i) z[i] += theta_(begin + i, network_.b_at());
-                evaluate<double>(network_.activation, width, z, z, slope_.data() + q * n_ + begin);
-                double sum = 0;
-                for (Index i = 0; i < width; ++i) sum += a(begin + i) * z[i];
-                partial_[block * x_.rows + q] = sum;
-                sizes[0] += sum_of_sizes(z, width);
-                sizes[1] += sum_of_sizes(slope_.data() + q * n_ + begin, width);
-            }
-        });
-        bool finite = true;
-        error_.resize(x_.rows);
-        for (Index q = 0; q < x_.rows; ++q) {
-            double f = 0;
-            for (Index block = 0; block < blocks_; ++block) f += partial_[block * x_.rows + q];
-            error_[q] = (y[q] - f / static_cast<double>(n_)) / static_cast<double>(x_.rows);
-            finite = finite && std::isfinite(error_[q]);
-        }
-        return finite;
-    }
-
-    /// Whether no update of size h, after predict(), can leave the finite numbers. Sums stand for the largest
-    /// of their terms, so that this costs two additions beside each activation.
-    bool bounded(double h) const {
-        double values = 0, slopes = 0, a = 0, inputs = 1;
-        for (Index block = 0; block < blocks_; ++block) {
-            values += sizes_[3 * block];
-            slopes += sizes_[3 * block + 1];
-            a += sizes_[3 * block + 2];
-        }
-        for (Index q = 0; q < x_.rows; ++q) inputs += sum_of_sizes(x_.row(q), d_);
-        const double errors = sum_of_sizes(error_.data(), x_.rows),
-                     speed = std::max(1.0, h) * std::max(1.0, fastest(params_.rates));
-        return speed * errors * (values + a * (1 + slopes) * inputs) <= kHarmless;
-    }
-
-    /// theta += h [sum_q e_q grad sigma*(x_q; theta) - lambda theta].
-    void move(double h) {
-        const double keep = 1 - h * params_.rates.w * params_.ridge;
-        for_blocks(n_, kNeurons, threads_, [&](Index, Index begin, Index end) {
-            for (Index i = begin; i < end; ++i) {
-                double sum_a = 0, sum_b = 0;
-                const double factor = a(i);
-                for (Index q = 0; q < x_.rows; ++q) {
-                    const double slope = error_[q] * factor * slope_[q * n_ + i];
-                    sum_a += error_[q] * value_[q * n_ + i];
-                    sum_b += slope;
-                    slope_[q * n_ + i] = h * params_.rates.w * slope;
-                }
-                if (network_.output == Output::trained) pull(theta_(i, 0), h * params_.rates.a, sum_a);
-                if (network_.trains_b()) pull(theta_(i, network_.b_at()), h * params_.rates.b, sum_b);
-            }
-            for (Index i = begin; i < end; i += 4) {
-                if (i + 4 <= end)
-                    add_samples<4>(i, keep);
-                else
-                    for (Index last = i; last < end; ++last) add_samples<1>(last, keep);
-            }
-        });
-    }
-
-private:
-    double a(Index i) const { return network_.has_a() ? theta_(i, 0) : 1.0; }
-    void pull(double& entry, double h, double slope) const {
-        entry = (1 - h * params_.ridge) * entry + h * slope;
-    }
-
-    /// w_i <- keep w_i + sum_q slope_qi x_q for C neurons, vectors of coordinates at a time.
-    template <int C>
-    void add_samples(Index i, double keep) {
-        constexpr int R = 3;
-        constexpr Index lanes = simd::kLanes<double>;
-        double* w[C];
-        for (int c = 0; c < C; ++c) w[c] = theta_.row(i + c) + network_.w_at();
-        const auto vectors = [&]<int V>(Index j, std::integral_constant<int, V>) {
-            simd::Vec<double> acc[C][V] = {};
-            tiles::accumulate<double, V, C, true>(x_.rows, x_.data + j, x_.stride, slope_.data() + i, n_, 1,
-                                                  acc);
-            for (int c = 0; c < C; ++c)
-                for (int v = 0; v < V; ++v) {
-                    double* at = w[c] + j + v * lanes;
-                    simd::store(at, keep * simd::load(at) + acc[c][v]);
-                }
-        };
-        Index j = 0;
-        for (; j + R * lanes <= d_; j += R * lanes) vectors(j, std::integral_constant<int, R>{});
-        for (; j + lanes <= d_; j += lanes) vectors(j, std::integral_constant<int, 1>{});
-        for (; j < d_; ++j) {
-            for (int c = 0; c < C; ++c) {
-                double sum = 0;
-                for (Index q = 0; q < x_.rows; ++q) sum += slope_[q * n_ + i + c] * x_(q, j);
-                w[c][j] = keep * w[c][j] + sum;
-            }
-        }
-    }
-
-    const Network& network_;
-    Mat theta_;
-    ConstMat x_;
-    const StepParams& params_;
-    Index n_, d_, blocks_;
-    int threads_;
-    std::vector<double> value_, slope_;  // samples x neurons
-    std::vector<double> partial_, error_;
-    std::vector<double> sizes_;  // of values, slopes and a, by blocks
-};
-
-/// A step with many samples: the kernel of population gradients, then one move.
+/// A step of few neurons with very many samples, shared out by samples: the kernel of population gradients,
+/// then one move.
 class LongStep {
 public:
     LongStep(const Network& network, Mat theta, ConstMat x, const StepParams& params)
@@ -273,7 +124,7 @@ void normalise(const Network& network, Mat theta) {
 /// Do a step by one of the two classes above, checking it: a step that could leave the finite numbers is
 /// looked at afterwards, and taken back.
 template <class Kind>
-bool do_step(Kind now, const Network& network, Mat theta, const double* y, double h, Index step,
+bool do_step(Kind&& now, const Network& network, Mat theta, const double* y, double h, Index step,
              const StepParams& params) {
     if (!now.predict(y)) return false;
     const bool doubtful = !(now.bounded(h) && harmless(h, params));
@@ -296,26 +147,32 @@ bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, do
               const StepParams& params) {
     require(x.rows > 0, "x", "must have at least one row", x.rows);
     require(theta.cols == network.row(x.cols), "theta", "has the wrong number of columns", theta.cols);
-    if (x.rows > kFewRows)
-        return do_step(LongStep(network, theta, x, params), network, theta, y, h, step, params);
-    return do_step(Step(network, theta, x, params), network, theta, y, h, step, params);
+    const auto with = [&](auto now) { return do_step(std::move(now), network, theta, y, h, step, params); };
+    if (FewRows::suits(x.rows, theta.rows)) return with(FewRows(network, theta, x, params));
+    if (theta.rows <= kNarrow && x.rows >= kLong) return with(LongStep(network, theta, x, params));
+    return with_tile_width<double>(
+        theta.rows, [&](auto width) { return with(ManyRows<width()>(network, theta, x, params)); });
 }
 
 StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y, const double* h,
                   Index first, const StepParams& params, const StopPredicate& wants_stop) {
     Index done = 0;
     bool finite = true;
-    if (x.rows >= kBlockedRows && params.temperature == 0 && !network.sphere) {
+    const bool long_enough =
+        x.rows >= kBlockedRows || (x.rows >= kBlockedRowsOfMany && theta.rows * theta.cols >= kMany);
+    if (long_enough && params.temperature == 0 && !network.sphere) {
         SgdParams sgd;
         sgd.steps = [&](Index begin, Index count, double* out) { std::copy_n(h + begin, count, out); };
         sgd.ridge = params.ridge;
         sgd.rates = params.rates;
+        sgd.total = x.rows;
+        sgd.start_stays = true;
+        sgd.threads = params.threads;
         const auto run = make_sgd<double>(network, theta, finite_law(x, y), 0, std::move(sgd));
-        const Index whole = x.rows / run->block_steps() * run->block_steps();
-        run->run(whole, params.threads, wants_stop);
+        run->run(x.rows, params.threads, wants_stop);
         done = run->step();
-        run->theta(theta);
-        if (done < whole && run->diverged_at() < 0) return {done, true};
+        if (done > 0) run->theta(theta);
+        if (run->diverged_at() < 0) return {done, true};
     }
     StopPoll stop(wants_stop);
     for (; done < x.rows && !stop(); ++done) {

@@ -22,6 +22,10 @@ struct SgdParams {
     double temperature = 0;  ///< 1/beta >= 0
     Rates rates;
     Index block = 0;  ///< samples per block; 0: chosen, 1 step: the plain sequential algorithm
+    Index total =
+        0;  ///< > 0: there are so many steps and no more; the last block of a run without noise ends there
+    bool start_stays = false;  ///< the caller leaves `start` as it is until the first call of run() returns
+    int threads = 1;           ///< that copy neurons outside of run()
 };
 
 /// All that a checkpoint needs: the neurons at the start of the current block, whose step is `anchor`. The

@@ -1,0 +1,32 @@
+#pragma once
+// How a run is cut into blocks of steps.
+#include <algorithm>
+#include <cmath>
+
+#include "mfcore/sgd/sgd.hpp"
+#include "sgd/direct.hpp"
+
+namespace mfcore::inline sgd {
+
+/// Whether steps are done one after the other on neurons that never leave the cache.
+inline bool is_direct(const Network& network, const SgdParams& params, Index d, Index tiles) {
+    return tiles == 1 && d <= kDirectDimension && params.batch == 1 && params.block == 0 &&
+           params.temperature == 0 && !network.sphere;
+}
+
+/// Choose the number of steps per block. More samples amortise the loads and stores of W, but each costs O(N)
+/// for every earlier one; in few dimensions there is little to amortise.
+inline Index choose_steps(const Network& network, const SgdParams& params, Index d) {
+    if (network.sphere) return 1;  // the projection needs every |w|
+    Index samples = params.block > 0 ? params.block : d > 32 ? 32 : d > 4 ? 8 : 4;
+    if (params.temperature > 0) {
+        // Draws per neuron and step: samples + d / samples, least at sqrt(d); directly: d. And the basis of
+        // the samples needs at most d of them.
+        if (d < 12) return 1;
+        if (params.block == 0) samples = static_cast<Index>(std::lround(std::sqrt(static_cast<double>(d))));
+        samples = std::min({samples, d, Index{24}});
+    }
+    return std::max<Index>(1, std::min<Index>(samples, 64) / params.batch);
+}
+
+}  // namespace mfcore::inline sgd

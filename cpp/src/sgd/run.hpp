@@ -1,0 +1,298 @@
+#pragma once
+// A run of one-pass SGD: blocks, teams of threads, stops inside blocks, divergence.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "base/crowding.hpp"
+#include "base/parallel.hpp"
+#include "data/chunks.hpp"
+#include "mfcore/sgd/sgd.hpp"
+#include "sgd/batch.hpp"
+#include "sgd/block.hpp"
+#include "sgd/direct.hpp"
+#include "sgd/plan.hpp"
+
+namespace mfcore::inline sgd {
+
+template <class T, int R>
+class SgdRun final : public Sgd {
+public:
+    using Tiles = NeuronTiles<T, R>;
+
+    SgdRun(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed, SgdParams params)
+        : network_(network),
+          params_(std::move(params)),
+          sampler_(std::move(sampler)),
+          seed_(seed),
+          d_(sampler_->dimension()),
+          start_(params_.start_stays ? start : ConstMat()),
+          state_(network_, start, params_.threads),
+          direct_(is_direct(network_, params_, d_, state_.tiles())),
+          steps_(direct_ ? kDirectSteps : choose_steps(network_, params_, d_)) {
+        require(state_.finite(params_.threads), "start", "must be finite in the precision of the run",
+                "infinity");
+    }
+
+    End run(Index target, int threads, const StopPredicate& wants_stop) override {
+        require(target >= step_, "target", "must not be before the current step", target);
+        // One parallel region per segment of a few milliseconds, so that stops are answered soon.
+        const Index segment =
+            std::max<Index>(1, std::min<Index>(4096, (1 << 19) / std::max<Index>(d_, 1)) / rows_of(1));
+        StopPoll stop(wants_stop);
+        try {
+            while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop()) {
+                const Index blocks = crowding_.learning() ? std::min(segment, kLearn) : segment;
+                advance_blocks(std::min(blocks, (target - anchor_) / steps_), steps_, threads);
+            }
+            if (diverged_at_ < 0 && anchor_ + steps_ > target && step_ < target && !stop()) {
+                if (target == params_.total)
+                    advance_blocks(1, target - anchor_, threads);
+                else
+                    advance_inside(target, threads);
+            }
+        } catch (const Interrupted&) {  // in the midst of a block, which is as if it had not begun
+        }
+        start_ = {};
+        if (diverged_at_ >= 0) return End::diverged;
+        return step_ < target ? End::out_of_time : End::reached;
+    }
+
+    Index step() const override { return step_; }
+    Index diverged_at() const override { return diverged_at_; }
+    void theta(Mat out) const override {
+        const StopScope whole{StopPredicate{}};
+        (inside_ ? *inside_ : state_).unpack(network_, out, params_.threads);
+    }
+    SgdState save() const override {
+        SgdState saved{anchor_, step_, std::vector<double>(static_cast<std::size_t>(count() * row()))};
+        state_.unpack(network_, {saved.neurons.data(), count(), row()}, params_.threads);
+        return saved;
+    }
+    void restore(const SgdState& saved) override {
+        require(saved.anchor >= 0 && saved.anchor % steps_ == 0, "anchor", "must be the start of a block",
+                saved.anchor);
+        require(static_cast<Index>(saved.neurons.size()) == count() * row(), "neurons", "has the wrong size",
+                saved.neurons.size());
+        state_ = Tiles(network_, {saved.neurons.data(), count(), row()}, params_.threads);
+        inside_.reset();
+        anchor_ = step_ = saved.anchor;
+        held_ = 0;
+        diverged_at_ = -1;
+    }
+    Index block_steps() const override { return steps_; }
+    Index count() const override { return state_.count(); }
+    Index row() const override { return network_.row(d_); }
+
+private:
+    static constexpr Index kLearn = 4;  // blocks that tell whether a team is worth it
+
+    Index rows_of(Index blocks) const { return blocks * steps_ * params_.batch; }
+    /// Steps of the block that begins at step `first`.
+    Index steps_from(Index first) const {
+        return params_.total > first ? std::min(steps_, params_.total - first) : steps_;
+    }
+
+    /// Draw the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again.
+    void draw(Index blocks, int threads) {
+        const Index steps = (blocks - 1) * steps_ + steps_from(anchor_ + (blocks - 1) * steps_);
+        h_.resize(steps);
+        params_.steps(anchor_, steps, h_.data());
+        const Index have = rows_of(held_), want = steps * params_.batch;
+        if (have >= want) return;
+        const Index count = want - have, first = anchor_ * params_.batch + have;
+        x_.resize(want * d_);
+        y_.resize(want);
+        const int team = team_size(threads);
+        if constexpr (std::is_same_v<T, double>) {
+            draw_samples(*sampler_, seed_, first, {&x_[have * d_], count, d_}, &y_[have], team);
+        } else {
+            drawn_x_.resize(count * d_);
+            drawn_y_.resize(count);
+            draw_samples(*sampler_, seed_, first, {drawn_x_.data(), count, d_}, drawn_y_.data(), team);
+            for_blocks(count, 64, threads_for(count * d_, team), [&](Index, Index begin, Index end) {
+                std::copy(&drawn_x_[begin * d_], drawn_x_.data() + end * d_, &x_[(have + begin) * d_]);
+                std::copy(&drawn_y_[begin], drawn_y_.data() + end, &y_[have + begin]);
+            });
+        }
+        held_ = blocks;
+    }
+
+    /// The number of groups of tiles by which predictions are summed, whatever the team. Few of them: what a
+    /// thread hands over at every step should fit in a cache line. Wide networks have time for more, and use
+    /// for more threads.
+    Index groups() const { return std::min<Index>(state_.tiles(), state_.tiles() > 128 ? 32 : 8); }
+
+    /// Nanoseconds of a step on one fast core, roughly.
+    Index step_cost() const { return params_.batch * state_.count() * (d_ + 40) / 25; }
+
+    /// The number of threads for the steps. A step is about 4 d operations and an activation per neuron and
+    /// sample; a share below a microsecond is not worth the meetings at every step.
+    int team_size(int threads) const {
+        const Index nanoseconds = step_cost();
+        const Index most = std::min<Index>(resolve_threads(threads), groups());
+        return static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
+    }
+
+    /// Whether the caller has a copy of the neurons.
+    bool starts() const { return anchor_ == 0 && start_.rows > 0; }
+    void back_up(int threads) {
+        if (backup_)
+            backup_->assign(state_, threads);
+        else
+            backup_.emplace(state_.copy(threads));
+    }
+    void go_back(int threads) {
+        const StopScope whole{StopPredicate{}};
+        if (starts())
+            state_ = Tiles(network_, start_, threads);
+        else
+            state_.assign(*backup_, threads);
+    }
+    bool is_finite(const Tiles& tiles, int threads) const {
+        const StopScope whole{StopPredicate{}};
+        return tiles.finite(threads);
+    }
+
+    /// Advance by blocks, all whole but the last, of `last` steps. step_ and the neurons shown stay those of the
+    /// last finite state.
+    void advance_blocks(Index blocks, Index last, int threads) {
+        draw(blocks, threads);
+        if (!starts()) back_up(threads);
+        // Where steps are long, members of a team wait for the scheduler hardly longer than they work, and
+        // learning alone would take long.
+        if (crowding_.learning() && step_cost() >= 200'000)
+            crowding_.expect(4e-9 * static_cast<double>(step_cost() * steps_));
+        const int team = direct_ ? 1 : crowding_.team(team_size(threads));
+        const auto begin = std::chrono::steady_clock::now();
+        Index done = 0;
+        try {
+            done = advance(state_, blocks, last, team);
+        } catch (...) {
+            go_back(threads);
+            throw;
+        }
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+        crowding_.took(team, seconds.count() / static_cast<double>(std::max<Index>(done, 1)));
+        held_ = 0;
+        const Index reached = anchor_ + (done < blocks ? done * steps_ : (blocks - 1) * steps_ + last);
+        if (!is_finite(state_, threads)) {  // the neurons were the first to overflow
+            if (diverged_at_ < 0) diverged_at_ = reached - 1;
+            go_back(threads);
+            return;
+        }
+        anchor_ = reached;
+        if (anchor_ < step_) return;
+        step_ = anchor_;
+        inside_.reset();
+    }
+
+    /// Advance to a step inside a block, from the block's start, on a copy.
+    void advance_inside(Index target, int threads) {
+        if (target > anchor_) {
+            draw(1, threads);
+            back_up(threads);
+            advance(*backup_, 1, target - anchor_, crowding_.team(team_size(threads)));
+            if (diverged_at_ < 0 && !is_finite(*backup_, threads)) diverged_at_ = target - 1;
+            if (diverged_at_ >= 0) return;
+            inside_.swap(backup_);
+        }
+        step_ = target;
+    }
+
+    /// Run `blocks` blocks on `state`, the last one for `steps` steps only. Returns the blocks done: fewer
+    /// if neurons diverge, or if the team is kept from working together.
+    Index advance(Tiles& state, Index blocks, Index steps, int team) {
+        if (direct_) return advance_directly(state, blocks, steps);
+        using Batches = BatchWorker<T, R>;
+        if (steps_ == 1 && params_.batch >= Batches::kLeast)
+            return advance_by<Batches>(state, blocks, steps, team);
+        return advance_by<Worker<T, R>>(state, blocks, steps, team);
+    }
+
+    template <class Member>
+    Index advance_by(Tiles& state, Index blocks, Index steps, int team) {
+        Shared<T> shared(team, groups(), rows_of(1), params_.batch, d_, params_.temperature > 0);
+        Index bad = -1, done = 0;
+        std::atomic<Index> last{blocks - 1};
+        const auto begin = std::chrono::steady_clock::now();
+        ErrorKeeper starting;
+        run_team(team, [&](int rank, int size) {
+            std::optional<Member> worker;  // all that it needs is allocated here
+            starting.guard([&] { worker.emplace(network_, params_, seed_, state, shared, rank, size); });
+            shared.exchange.meet(rank, size);
+            if (starting.failed()) return;
+            for (Index b = 0; b < blocks; ++b) {
+                // Seen by all of them after this block, in which they meet.
+                if (rank == 0 && (shared.idle() || (size > 1 && gives_up(begin, b))))
+                    last.store(b, std::memory_order_relaxed);
+                const Index first = anchor_ + b * steps_, whole = steps_from(first);
+                const StepBlock<T> block{{x_.data() + rows_of(b) * d_, whole * params_.batch, d_},
+                                         y_.data() + rows_of(b),
+                                         h_.data() + b * steps_,
+                                         whole,
+                                         b + 1 < blocks ? steps_ : steps,
+                                         first};
+                const Index at = worker->advance(block, state);
+                if (rank == 0) (at >= 0 ? bad : done) = at >= 0 ? at : b + 1;
+                if (at >= 0 || b >= last.load(std::memory_order_relaxed)) break;
+            }
+        });
+        starting.rethrow();
+        shared.keeper.rethrow();
+        diverged_at_ = bad;
+        return done;
+    }
+
+    bool gives_up(std::chrono::steady_clock::time_point begin, Index blocks) const {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+        return crowding_.hopeless(seconds.count(), static_cast<double>(blocks));
+    }
+
+    Index advance_directly(Tiles& state, Index blocks, Index steps) {
+        Index done = 0;
+        kinds::with_kernel<T>(network_.activation, [&](const auto& kernel) {
+            const auto block = [&](Index b, Index count) {
+                const StepBlock<T> at{{x_.data() + b * steps_ * d_, count, d_},
+                                      y_.data() + b * steps_,
+                                      h_.data() + b * steps_,
+                                      count,
+                                      count,
+                                      anchor_ + b * steps_};
+                return direct_steps<T, R>(kernel, network_, params_, state, at);
+            };
+            for (; done < blocks; ++done) {
+                const Index count = done + 1 < blocks ? steps_ : steps, made = block(done, count);
+                if (made == count) continue;
+                diverged_at_ = anchor_ + done * steps_ + made;
+                if (&state != &state_) break;  // nobody will look at a copy
+                go_back(1);
+                for (Index b = 0; b < done; ++b) block(b, steps_);
+                break;
+            }
+        });
+        return done;
+    }
+
+    Network network_;
+    SgdParams params_;
+    SamplerPtr sampler_;
+    std::uint64_t seed_;
+    Index d_;
+    ConstMat start_;  // if the caller keeps them: the neurons at step 0
+    Tiles state_;     // at step anchor_, the start of a block
+    bool direct_;
+    Index steps_;
+    Index anchor_ = 0, step_ = 0, held_ = 0, diverged_at_ = -1;
+    Crowding crowding_;
+    std::optional<Tiles> inside_;  // at step_, if that is inside a block
+    std::optional<Tiles> backup_;  // memory for a copy
+    std::vector<T> x_, y_;
+    std::vector<double> h_, drawn_x_, drawn_y_;
+};
+
+}  // namespace mfcore::inline sgd
