@@ -319,7 +319,7 @@ def test_a_run_whose_preparation_takes_too_long_is_a_timeout_that_says_what_took
 
 # A thread of the interpreter that is inside of the core, in one way or another, when the process ends.
 DAEMON = """
-m = model_of(30)
+m = model_of(30, mf.activations.relu)  # a target that tanh cannot learn would be a warning
 def work():
     while True:
         {call}
