@@ -59,7 +59,7 @@ def modules() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-PAGES = {DOCS / "gallery.md": gallery, DOCS / "api" / "modules.md": modules}
+PAGES = {DOCS / "gallery.md": gallery, (DOCS / "api/modules").with_suffix(".md"): modules}
 
 if __name__ == "__main__":
     for file, make in PAGES.items():

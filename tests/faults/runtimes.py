@@ -21,7 +21,7 @@ OTHERS = {
     "sklearn": "from sklearn.cluster import KMeans; import numpy; KMeans(3).fit(numpy.random.rand(2000, 4))",
     "jax": "import jax.numpy as jnp; (jnp.ones((500, 500)) @ jnp.ones((500, 500))).block_until_ready()",
     "numpy": "import numpy; numpy.random.rand(1500, 1500) @ numpy.random.rand(1500, 1500)",
-    "threadpoolctl": "import threadpoolctl as t; t.threadpool_limits(1); t.threadpool_info()",
+    "threadpoolctl": "import threadpoolctl as t; t.threadpool_limits(1, user_api='openmp')",
 }
 _SCRIPT = """
 import os, sys, hashlib

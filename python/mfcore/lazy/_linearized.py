@@ -232,6 +232,9 @@ def _decay(model: Model, method: Linearized) -> float:
 def nodes_of(model: Model, expectation: Expectation | None) -> tuple[FloatArray, FloatArray]:
     """Inputs and labels of the nodes, all of one weight."""
     law = model.data
+    if expectation is not None and not isinstance(expectation, Expectation):
+        what = "mf.Exact() or mf.MonteCarlo(samples, rng)"
+        raise TypeError(f"expectation must be {what}, got {check.shown(expectation)}")
     if not isinstance(expectation, Exact | None):
         plain = Model(law, Network(model.network.activation))
         found = expectation.evaluator(plain)

@@ -62,6 +62,8 @@ def animate(
     """
     check.choice(kind, "kind", _KINDS)
     check.integer(fps, "fps", at_least=1, at_most=1000)
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a file name, got {check.shown(path)}")
     if path is not None and Path(path).suffix not in _SUFFIXES:
         raise ValueError(f"path must end in one of {', '.join(_SUFFIXES)}, got {os.fspath(path)!r}")
     groups = named(trajectories)

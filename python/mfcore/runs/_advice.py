@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import AnisotropicGaussians, IsotropicGaussians, MultiIndex
 from ..expectations._rules import MonteCarlo
+from ..measures._tangent import LinearMeasure
 from ..model import Model
 
 _TIMES, _ERRORS = 2.0, 5.0  # a risk so many times the one on the samples, by so many standard errors

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _core
 from .._base.check import FloatArray
 from .._base.rng import derive
+from ..measures._tangent import LinearMeasure
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._reduced import model_of
@@ -43,8 +44,11 @@ class Guard:
             row = model.row
         self._spread = 2 * model.temperature * max(*rates, 1.0) * row
 
-    def rough(self, theta: FloatArray) -> Any:
+    def rough(self, theta: FloatArray | LinearMeasure) -> Any:
         """The risk of a network on few samples, or those of replicas."""
+        if isinstance(theta, LinearMeasure):
+            f = theta._predict(model_of(self._model), self._X, 0)
+            return float(np.square(self._y - f).mean())
         if theta.ndim == 3:
             return np.array([self.rough(rows) for rows in theta])
         network, masses = model_of(self._model).network, np.full(len(theta), 1 / len(theta))

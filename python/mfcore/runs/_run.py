@@ -176,7 +176,8 @@ class Run:
         with np.errstate(over="ignore", invalid="ignore"):
             if self._limit is not None:
                 return self._limit.risk()[0]
-            return self._guard.rough(np.asarray(self._rung.measure()))
+            measure: Any = self._rung.measure()
+            return self._guard.rough(measure)
 
     def _judged(self) -> str:
         """Whether a run that has reached the horizon is completed, or diverged on the last stretch."""
