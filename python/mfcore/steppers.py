@@ -311,7 +311,7 @@ class Flow:
 def _own(theta: Any, least: int, row: int | None = None) -> FloatArray:
     """Check the caller's array, whose memory is written: a copy would be of no use."""
     if not hasattr(theta, "shape"):
-        raise TypeError(f"theta must be a writable array, whose memory is updated, got {check.shown(theta)}")
+        raise TypeError(f"theta must be a float64 NumPy array, got {type(theta).__name__}")
     shape = np.shape(theta)
     if len(shape) != 2 or shape[0] < 1 or (shape[1] != row if row is not None else shape[1] <= least):
         want = f"(any, {row})" if row is not None else f"(any, > {least})"

@@ -38,7 +38,7 @@ def advise_parity(model: Any) -> None:
 def advise_overfitting(method: Any, model: Any, measure: Any, risk: Any, error: Any) -> float | None:
     """The risk on the fixed samples that a run descends; a warning if that of fresh ones is far above."""
     rule = getattr(method, "expectation", None)
-    if not isinstance(rule, MonteCarlo) or not isinstance(model, Model):
+    if not isinstance(rule, MonteCarlo) or not isinstance(model, Model) or isinstance(measure, LinearMeasure):
         return None
     rows = np.asarray(measure)
     own = float(rule.evaluator(model, 0).risk(rows, np.full(len(rows), 1 / len(rows))))
