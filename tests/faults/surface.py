@@ -27,6 +27,7 @@ _LEFT_OUT = {
     "Rate",
     "Bound",
     "StepProposal",
+    "Laziness",
     "Spectrum",
     "RegressionRisk",
     "DataLaw",

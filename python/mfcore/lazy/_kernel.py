@@ -38,7 +38,7 @@ def tangent_kernel(
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
 
     Returns:
-        The kernel, shape (n, m). No Jacobian is stored: memory is that of two kernels, and 720 numbers per
+        An array of shape (n, m). No Jacobian is stored; memory is that of two such arrays, and 720 numbers per
         input.
 
     Raises:
