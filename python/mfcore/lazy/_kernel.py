@@ -38,8 +38,8 @@ def tangent_kernel(
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
 
     Returns:
-        An array of shape (n, m). No Jacobian is stored; memory is that of two such arrays, and 720 numbers per
-        input.
+        An array of shape (n, m). No Jacobian is stored; memory is that of two such arrays, and 720 numbers
+        per input.
 
     Raises:
         ValueError: No exact form is known for this law and activation; the message says what would work.
