@@ -58,7 +58,8 @@ class Guard:
     def why(self, risk: Any, t: float) -> str:
         """Why a run of this risk has diverged; empty if it has not."""
         scale = np.maximum(self.start, self._power)
-        limit = MOST_GROWTH * scale * (1 + self._spread * t) ** 2
+        with np.errstate(over="ignore"):  # a limit of infinity is none
+            limit = MOST_GROWTH * scale * np.square(1 + self._spread * t)
         beyond = np.asarray(risk) > limit
         if not beyond.any():
             return ""
