@@ -62,7 +62,7 @@ def test_copies_and_pickles_are_equal_even_after_the_core_was_used(net):
         ({"activation": "sgmoid"}, TypeError, "got 'sgmoid'; did you mean mf.activations.sigmoid"),
         ({"activation": 3}, TypeError, "activation must be an activation from mfcore.activations, got 3"),
         ({"output": "train"}, ValueError, "output must be one of .*, got 'train'; did you mean 'trained'"),
-        ({"bias": "fixed"}, ValueError, "bias must be one of 'none', 'trained', got 'fixed'"),
+        ({"bias": "fix"}, ValueError, "bias must be one of 'none', 'fixed', 'trained', got 'fix'"),
         ({"sphere": 1}, TypeError, "sphere must be True or False, got 1"),
     ],
 )
