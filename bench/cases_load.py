@@ -109,7 +109,7 @@ def networks(quick: bool) -> Iterator[Case]:
 
 def limits(quick: bool) -> Iterator[Case]:
     """The limit in motion: densities, with noise too, and atoms; samples of a law."""
-    cells, horizon = (20, 1e-4) if quick else (400, 2e-2)
+    cells, plane, horizon = (40, 60, 1e-4) if quick else (400, 80, 2e-2)
     line, noisy = _model(KNOTS, 320), _model(KNOTS, 40, temperature=1e-2)
     aniso = mf.Model(mf.data.AnisotropicGaussians(d=320, delta=0.5, s0=60), KNOTS, mf.init.Radial(0.4))
 
@@ -120,7 +120,7 @@ def limits(quick: bool) -> Iterator[Case]:
         return make
 
     yield _case("PDE in one coordinate", final(line, mf.PDE(cells=cells), horizon))
-    yield _case("PDE in two coordinates", final(aniso, mf.PDE(cells=cells // 5), horizon / 20))
+    yield _case("PDE in two coordinates", final(aniso, mf.PDE(cells=plane), horizon / 20))
     yield _case("PDE with noise", final(noisy, mf.PDE(cells=cells), horizon))
     yield _case("atoms", final(aniso, mf.Atoms(), horizon))
 
