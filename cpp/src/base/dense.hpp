@@ -1,6 +1,9 @@
 #pragma once
-// Dense algebra by Eigen, compiled once (factor.cpp, svd.cpp): its templates take a compiler longer than all of ours.
+// Dense algebra by Eigen, compiled once (factor.cpp): its templates take a compiler longer than all of ours.
 #include <Eigen/Core>
+#include <vector>
+
+#include "mfcore/base/views.hpp"
 
 namespace mfcore::inline base::dense {
 
@@ -14,6 +17,13 @@ struct Qr {
     MatrixXd q, r;
 };
 Qr householder(const MatrixXd& a);
+
+/// The same of the columns of a in another order, each the one farthest from the span of those before it.
+struct PivotedQr {
+    MatrixXd q, r;
+    std::vector<Index> order;
+};
+PivotedQr pivoted(const MatrixXd& a);
 
 /// a = left · diag(sizes) · rightᵀ with min(rows, cols) columns on either side.
 struct ThinSvd {

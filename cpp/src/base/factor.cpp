@@ -20,6 +20,15 @@ Qr householder(const MatrixXd& a) {
             found.matrixQR().topRows(s).triangularView<Eigen::Upper>()};
 }
 
+PivotedQr pivoted(const MatrixXd& a) {
+    const Index s = std::min(a.rows(), a.cols());
+    const Eigen::ColPivHouseholderQR<MatrixXd> found(a);
+    const auto& order = found.colsPermutation().indices();
+    return {found.householderQ() * MatrixXd::Identity(a.rows(), s),
+            found.matrixQR().topRows(s).triangularView<Eigen::Upper>(),
+            {order.data(), order.data() + order.size()}};
+}
+
 VectorXd solve(const MatrixXd& a, const VectorXd& b) { return a.partialPivLu().solve(b); }
 
 }  // namespace dense
@@ -61,11 +70,7 @@ void svd(ConstMat a, Mat left, double* sizes, Mat right) {
     std::copy_n(found.sizes.data(), found.sizes.size(), sizes);
 }
 
-std::vector<Index> pivots(ConstMat a) {
-    const Eigen::ColPivHouseholderQR<MatrixXd> found(copied(a));
-    const auto& order = found.colsPermutation().indices();
-    return {order.data(), order.data() + order.size()};
-}
+std::vector<Index> pivots(ConstMat a) { return dense::pivoted(copied(a)).order; }
 
 void solve_lower(ConstMat lower, Mat b) {
     require(lower.rows == lower.cols && lower.rows == b.rows, "lower", "must be square, with the rows of b",

@@ -1,19 +1,99 @@
-// The singular value decomposition: the longest compilation of all, so it has a file of its own.
-#include <Eigen/SVD>
+// The singular value decomposition by Jacobi's rotations of pairs of columns, after QR with column pivots has sorted
+// and concentrated them (Drmač and Veselić 2008). Short to compile, and fast where the numerical rank is low.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "base/dense.hpp"
 
 namespace mfcore::inline base::dense {
+namespace {
+
+double inner(const double* a, const double* b, Index n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index k = 0; k < n; ++k) sum += a[k] * b[k];
+    return sum;
+}
+
+void rotate(double* a, double* b, Index n, double cosine, double sine) {
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) {
+        const double old = a[k];
+        a[k] = cosine * old - sine * b[k];
+        b[k] = sine * old + cosine * b[k];
+    }
+}
+
+/// Make the columns of w orthogonal by rotating pairs of them, up to rounding of the largest.
+void orthogonalise(MatrixXd& w) {
+    const Index n = w.cols(), m = w.rows();
+    constexpr double eps = std::numeric_limits<double>::epsilon();
+    constexpr int sweeps = 60;  // convergence is quadratic: a handful is the rule
+    std::vector<double> squares(static_cast<std::size_t>(n));
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+        for (Index j = 0; j < n; ++j) squares[j] = inner(w.col(j).data(), w.col(j).data(), m);
+        const double largest = std::sqrt(*std::max_element(squares.begin(), squares.end()));
+        bool rotated = false;
+        for (Index i = 0; i < n; ++i)
+            for (Index j = i + 1; j < n; ++j) {
+                const double big = std::sqrt(std::max(squares[i], squares[j]));
+                const double small = std::sqrt(std::min(squares[i], squares[j]));
+                if (small <= eps * largest) continue;
+                const double product = inner(w.col(i).data(), w.col(j).data(), m);
+                // What one column has along the other may be dropped once it is rounding of the largest.
+                if (std::abs(product) <= eps * largest * big) continue;
+                rotated = true;
+                const double ratio = (squares[j] - squares[i]) / (2 * product);
+                const double tangent = std::copysign(1 / (std::abs(ratio) + std::hypot(1, ratio)), ratio);
+                const double cosine = 1 / std::hypot(1, tangent), sine = cosine * tangent;
+                rotate(w.col(i).data(), w.col(j).data(), m, cosine, sine);
+                squares[i] = std::max(0.0, squares[i] - tangent * product);
+                squares[j] += tangent * product;
+            }
+        if (!rotated) return;
+    }
+}
+
+/// Directions of orthogonal columns, longest first, completed where columns vanish: q, since their r is diagonal.
+MatrixXd directions(const MatrixXd& columns) {
+    Qr found = householder(columns);
+    for (Index j = 0; j < columns.cols(); ++j)
+        if (found.r(j, j) < 0) found.q.col(j) = -found.q.col(j);
+    return std::move(found.q);
+}
+
+}  // namespace
 
 ThinSvd thin_svd(const MatrixXd& a) {
-    const auto solved = [&](const auto& found) {
-        return ThinSvd{found.matrixU(), found.matrixV(), found.singularValues(),
-                       found.info() == Eigen::Success};
-    };
-    constexpr unsigned int thin = Eigen::ComputeThinU | Eigen::ComputeThinV;
-    // With a single row or column the other solver would access an entry of an empty superdiagonal.
-    if (a.rows() == 1 || a.cols() == 1) return solved(Eigen::JacobiSVD<MatrixXd>(a, thin));
-    return solved(Eigen::BDCSVD<MatrixXd>(a, thin));
+    if (a.rows() < a.cols()) {
+        ThinSvd out = thin_svd(a.transpose());
+        out.left.swap(out.right);
+        return out;
+    }
+    const Index n = a.cols();
+    if (!a.allFinite()) return {{}, {}, {}, false};
+    const PivotedQr qr = pivoted(a);  // a p = q r
+    MatrixXd w = qr.r.transpose();
+    orthogonalise(w);  // rᵀ v = w, so that a = (q v) wᵀ pᵀ
+    std::vector<Index> order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    VectorXd sizes(n);
+    for (Index j = 0; j < n; ++j) sizes[j] = std::sqrt(inner(w.col(j).data(), w.col(j).data(), n));
+    std::stable_sort(order.begin(), order.end(), [&](Index i, Index j) { return sizes[i] > sizes[j]; });
+    MatrixXd sorted(n, n);
+    ThinSvd out{{}, MatrixXd(n, n), VectorXd(n), true};
+    for (Index j = 0; j < n; ++j) {
+        sorted.col(j) = w.col(order[j]);
+        out.sizes[j] = sizes[order[j]];
+    }
+    const MatrixXd right = directions(sorted);
+    out.left = multiply(qr.q, directions(multiply(qr.r, right)));
+    for (Index k = 0; k < n; ++k) out.right.row(qr.order[k]) = right.row(k);
+    return out;
 }
 
 }  // namespace mfcore::inline base::dense
