@@ -27,7 +27,7 @@ inline void tile_products(const double* const* x, const double* const* w, Index 
         for (int c = 0; c < C; ++c) {
             double total = 0;
             for (Index i = 0; i < lanes; ++i) total += sum[r][c][i];
-            for (Index i = k; i < n; ++i) total += x[r][i] * w[c][i];
+            for (Index i = 0; i < n % lanes; ++i) total += x[r][k + i] * w[c][k + i];
             out[r * C + c] = total;
         }
     }
@@ -39,10 +39,10 @@ inline double dot(const double* a, const double* b, Index n) {
     return out;
 }
 
-/// out(k, j) = <row k of x, row j of w>. At the edges the tile repeats the last row, so that every entry
-/// comes from the same sequence of operations.
-inline void row_products(ConstMat x, ConstMat w, Mat out) {
-    constexpr int R = 4, C = 2;
+/// put(k, j, <row k of x, row j of w>) for all k and j, R by C at a time. At the edges the tile repeats the last
+/// row, so that every entry comes from the same sequence of operations.
+template <int R, int C, class Put>
+void each_product(ConstMat x, ConstMat w, const Put& put) {
     const double *a[R], *b[C];
     double tile[R * C];
     for (Index k = 0; k < x.rows; k += R) {
@@ -52,11 +52,15 @@ inline void row_products(ConstMat x, ConstMat w, Mat out) {
             const Index cols = std::min<Index>(C, w.rows - j);
             for (Index c = 0; c < C; ++c) b[c] = w.row(j + std::min(c, cols - 1));
             tile_products<R, C>(a, b, x.cols, tile);
-            for (Index r = 0; r < rows; ++r) {
-                for (Index c = 0; c < cols; ++c) out(k + r, j + c) = tile[r * C + c];
-            }
+            for (Index r = 0; r < rows; ++r)
+                for (Index c = 0; c < cols; ++c) put(k + r, j + c, tile[r * C + c]);
         }
     }
+}
+
+/// out(k, j) = <row k of x, row j of w>.
+inline void row_products(ConstMat x, ConstMat w, Mat out) {
+    each_product<4, 2>(x, w, [&](Index k, Index j, double product) { out(k, j) = product; });
 }
 
 }  // namespace mfcore::inline base

@@ -99,23 +99,9 @@ private:
     std::vector<double> value_, slope_, normal_;
 };
 
-/// to(r, c) += factor <x_r, y_c> for rows of x and y, four by three at a time: an entry is the same wherever
-/// its tile begins.
+/// to(r, c) += factor <x_r, y_c> for rows of x and y: an entry is the same wherever its tile begins.
 void add_products(ConstMat x, ConstMat y, double factor, Mat to) {
-    constexpr int R = 4, C = 3;
-    const double *a[R], *b[C];
-    double tile[R * C];
-    for (Index k = 0; k < x.rows; k += R) {
-        const Index rows = std::min<Index>(R, x.rows - k);
-        for (Index r = 0; r < R; ++r) a[r] = x.row(k + std::min(r, rows - 1));
-        for (Index j = 0; j < y.rows; j += C) {
-            const Index cols = std::min<Index>(C, y.rows - j);
-            for (Index c = 0; c < C; ++c) b[c] = y.row(j + std::min(c, cols - 1));
-            tile_products<R, C>(a, b, x.cols, tile);
-            for (Index r = 0; r < rows; ++r)
-                for (Index c = 0; c < cols; ++c) to(k + r, j + c) += factor * tile[r * C + c];
-        }
-    }
+    each_product<4, 3>(x, y, [&](Index r, Index c, double product) { to(r, c) += factor * product; });
 }
 
 Mat part(Mat of, Index i, Index rows, Index j, Index cols) {
