@@ -47,6 +47,8 @@ from .runs._trajectory import Trajectory, load
 from .stationary._certificate import Certificate, certificate
 from .stationary._gibbs import Stationary, gibbs, gibbs_path
 from .stationary._optimum import Optimum, optimum
+from .sweeps._cases import Bisection
+from .sweeps._sweep import sweep
 
 __version__: str = build_info()["version"]
 
@@ -56,6 +58,7 @@ __all__ = [
     "PDE",
     "SGD",
     "Atoms",
+    "Bisection",
     "Certificate",
     "Cloud",
     "Density",
@@ -106,6 +109,7 @@ __all__ = [
     "save_config",
     "solve",
     "steppers",
+    "sweep",
     "theory",
 ]
 

@@ -35,7 +35,7 @@ PYTHON = [
     "theory",
     "plots",
     "experiments",
-    "config steppers",
+    "config steppers sweeps",
     "__init__",
     "cli",
     "__main__",

@@ -8,19 +8,12 @@
 #include <vector>
 
 #include "base/dense.hpp"
+#include "base/products.hpp"
 
 namespace mfcore::inline base::dense {
 namespace {
 
-double inner(const double* a, const double* b, Index n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Index k = 0; k < n; ++k) sum += a[k] * b[k];
-    return sum;
-}
-
-void rotate(double* a, double* b, Index n, double cosine, double sine) {
-#pragma omp simd
+void rotate(double* __restrict a, double* __restrict b, Index n, double cosine, double sine) {
     for (Index k = 0; k < n; ++k) {
         const double old = a[k];
         a[k] = cosine * old - sine * b[k];
@@ -35,7 +28,7 @@ void orthogonalise(MatrixXd& w) {
     constexpr int sweeps = 60;  // convergence is quadratic: a handful is the rule
     std::vector<double> squares(static_cast<std::size_t>(n));
     for (int sweep = 0; sweep < sweeps; ++sweep) {
-        for (Index j = 0; j < n; ++j) squares[j] = inner(w.col(j).data(), w.col(j).data(), m);
+        for (Index j = 0; j < n; ++j) squares[j] = dot(w.col(j).data(), w.col(j).data(), m);
         const double largest = std::sqrt(*std::max_element(squares.begin(), squares.end()));
         bool rotated = false;
         for (Index i = 0; i < n; ++i)
@@ -43,7 +36,7 @@ void orthogonalise(MatrixXd& w) {
                 const double big = std::sqrt(std::max(squares[i], squares[j]));
                 const double small = std::sqrt(std::min(squares[i], squares[j]));
                 if (small <= eps * largest) continue;
-                const double product = inner(w.col(i).data(), w.col(j).data(), m);
+                const double product = dot(w.col(i).data(), w.col(j).data(), m);
                 // What one column has along the other may be dropped once it is rounding of the largest.
                 if (std::abs(product) <= eps * largest * big) continue;
                 rotated = true;
@@ -82,7 +75,7 @@ ThinSvd thin_svd(const MatrixXd& a) {
     std::vector<Index> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
     VectorXd sizes(n);
-    for (Index j = 0; j < n; ++j) sizes[j] = std::sqrt(inner(w.col(j).data(), w.col(j).data(), n));
+    for (Index j = 0; j < n; ++j) sizes[j] = std::sqrt(dot(w.col(j).data(), w.col(j).data(), n));
     std::stable_sort(order.begin(), order.end(), [&](Index i, Index j) { return sizes[i] > sizes[j]; });
     MatrixXd sorted(n, n);
     ThinSvd out{{}, MatrixXd(n, n), VectorXd(n), true};

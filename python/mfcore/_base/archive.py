@@ -31,6 +31,7 @@ _KINDS = {
     "status": ("trajectory", "Trajectory.save", "mf.load"),
     "plan": ("checkpoint", "solve(checkpoint=…)", "mf.resume"),
     "ladder": ("ladder", "Ladder.save", "Ladder.load"),
+    "case": ("result of a sweep", "mf.sweep(folder=…)", "mf.sweep"),
     "runs": ("record of an experiment", "mfcore reproduce", "numpy.load"),
 }  # Entry of the description by which a file is recognised: what the file is, what writes it, what reads it.
 

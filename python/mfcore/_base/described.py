@@ -15,7 +15,7 @@ from .registry import to_config
 Described = dict[str, Any]
 
 # description of a function or other object that no file can hold: all of them compare equal
-_OPAQUE = "a Python object"
+OPAQUE = "a Python object"
 _LONG = 16  # arrays with more numbers than this are described by a hash
 _SHOWN = 8  # a message lists at most so many differences
 
@@ -47,7 +47,7 @@ def described(value: Any, where: str) -> Described:
         # What is left at None is left out, as in files.
         entries = {f"{where}.{name}": entry for name, entry in fields if entry is not None}
         return {f"{where}.kind": type(value).__name__, **_joined(entries)}
-    return {where: _OPAQUE}
+    return {where: OPAQUE}
 
 
 def differences(stored: Described, given: Described) -> str:

@@ -15,16 +15,17 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .. import _core
-from . import _bench, _info, _reproduce, _run, _show
+from . import _bench, _info, _reproduce, _run, _show, _sweep
 from ._termination import Termination
 
-_COMMANDS = (_run, _show, _reproduce, _info, _bench)  # each adds its own to the parser
+_COMMANDS = (_run, _sweep, _show, _reproduce, _info, _bench)  # each adds its own to the parser
 
 _EXAMPLES = """examples:
   mfcore reproduce isotropic-gaussians --quick
                                        a network follows its limit: a published figure in seconds
   mfcore run examples/run.toml         run a model that a file describes
   mfcore run examples/run.toml --set method.neurons=800 --out wide.npz
+  mfcore sweep grid.toml --out grid    all combinations of some of its entries
   mfcore show wide.npz --plot risk.png what a run gave
   mfcore info                          what is installed and what this machine can run
   mfcore list                          what models are made of

@@ -144,6 +144,13 @@ def _options(source: Path, changes: list[str]) -> dict[str, Any]:
     table = read_table(source)
     for change in changes:
         _set(table, change)
+    checked(table, source)
+    options: dict[str, Any] = decode(table, source)
+    return options
+
+
+def checked(table: Table, source: Path) -> None:
+    """Raise unless the table has the entries of a run and no others."""
     for key in table:
         if key not in _KEYS:
             raise ValueError(f"{source}: unknown entry {key!r}{check.hint(key, _KEYS, 'a run has')}")
@@ -153,8 +160,6 @@ def _options(source: Path, changes: list[str]) -> dict[str, Any]:
     for key in ("model", "method"):
         if not isinstance(table[key], dict) or "kind" not in table[key]:
             raise ValueError(f'{source}: {key} must be a table with an entry such as kind = "{_LIKE[key]}"')
-    options: dict[str, Any] = decode(table, source)
-    return options
 
 
 LATE = 124  # exit code of a run that is out of time
@@ -162,16 +167,25 @@ _LIKE = {"model": "Model", "method": "SGD"}
 
 
 def _set(table: Table, change: str) -> None:
-    """Change one entry, named ``a.b.c=value``; missing tables on the way are made."""
+    """Change one entry, named ``a.b.c=value``."""
     key, equals, text = change.partition("=")
     names = [name.strip() for name in key.split(".")]
     if not equals or not all(names):
         raise ValueError(f"--set must be KEY=VALUE, such as method.neurons=800, got {change!r}")
+    try:
+        set_entry(table, key, _value(text.strip()))
+    except ValueError as error:
+        raise ValueError(f"--set {change}: {error}") from None
+
+
+def set_entry(table: Table, key: str, value: Any) -> None:
+    """Change the entry of a dotted name; missing tables on the way are made."""
+    names = [name.strip() for name in key.split(".")]
     for k, name in enumerate(names[:-1], start=1):
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise ValueError(f"--set {change}: {'.'.join(names[:k])} is {check.shown(table)}, not a table")
-    table[names[-1]] = _value(text.strip())
+            raise ValueError(f"{'.'.join(names[:k])} is {check.shown(table)}, not a table")
+    table[names[-1]] = value
 
 
 def _value(text: str) -> Any:

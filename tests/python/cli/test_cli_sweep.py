@@ -1,0 +1,58 @@
+"""The command `mfcore sweep`."""
+
+import mfcore as mf
+import pytest
+from mfcore.cli import main
+
+GRID = """
+horizon = 0.2
+[model]
+kind = "Model"
+data = { kind = "IsotropicGaussians", d = 4, delta = 0.8 }
+network = { kind = "Network", activation = { kind = "relu" } }
+init = { kind = "Radial", norm = 0.8 }
+[method]
+kind = "SGD"
+neurons = 5
+step = 0.05
+[sweep]
+"model.data.delta" = [0.2, 0.4]
+"method.neurons" = [5, 10]
+"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.toml").write_text(GRID)
+    return tmp_path / "grid.toml"
+
+
+def test_it_runs_all_combinations_and_keeps_each_in_a_folder(file, capsys):
+    assert main(["sweep", "grid.toml", "--workers", "1"]) == 0
+    assert "4 runs, in grid" in capsys.readouterr().out
+    assert len(list((file.parent / "grid").glob("*.npz"))) == 4
+    before = {path: path.stat().st_mtime_ns for path in (file.parent / "grid").iterdir()}
+    assert main(["sweep", "grid.toml", "--workers", "1"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in (file.parent / "grid").iterdir()} == before
+    assert "0.4" in capsys.readouterr().out
+
+
+def test_a_run_that_cannot_be_is_named_and_the_exit_code_is_1(file, capsys):
+    file.write_text(GRID.replace("[0.2, 0.4]", "[0.2, -1.0]"))
+    assert main(["sweep", "grid.toml", "--workers", "1"]) == 1
+    said = capsys.readouterr()
+    assert "model.data.delta=-1.0, method.neurons=5: ValueError: " in said.err
+    assert "2 runs, in grid" in said.out
+
+
+def test_a_file_without_the_table_is_refused(file, capsys):
+    file.write_text(GRID.partition("[sweep]")[0])
+    assert main(["sweep", "grid.toml"]) == 2
+    assert "the table [sweep] is missing" in capsys.readouterr().err
+
+
+def test_what_it_keeps_is_what_python_reads(file):
+    assert main(["sweep", "grid.toml", "--workers", "1", "--out", "here"]) == 0
+    with pytest.raises(ValueError, match=r"a result of a sweep: mf.sweep reads it"):
+        mf.load(next((file.parent / "here").iterdir()))
