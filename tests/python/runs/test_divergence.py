@@ -27,6 +27,22 @@ def test_it_ends_at_the_first_save_point_beyond_the_bound():
     assert run.t[-1] == run.meta["t"] < 100
 
 
+@pytest.mark.parametrize("options", [{"save_at": []}, {"save_at": [80.0]}, {"risk": False, "save_at": 2}])
+def test_between_save_points_it_ends_within_a_fiftieth_of_the_horizon(options):
+    known = mf.solve(MODEL, mf.SGD(10, 0.5), horizon=100.0, save_at=201, rng=0).meta["t"]
+    run = mf.solve(MODEL, mf.SGD(10, 0.5), horizon=100.0, rng=0, **options)
+    assert run.status == "diverged"
+    # The risk of a look is that of 16 samples, here some times more or less than R: a few steps of growth.
+    assert known - 2 <= run.meta["t"] <= known + 2 * 2
+    assert len(run.t) == ("risk" in options)  # what was recorded before: nothing, or t = 0
+
+
+def test_looking_between_save_points_changes_no_bit():
+    few = mf.solve(MODEL, mf.SGD(10, 1e-3), horizon=0.1, save_at=[], rng=0)
+    many = mf.solve(MODEL, mf.SGD(10, 1e-3), horizon=0.1, save_at=101, rng=0)
+    assert np.array_equal(few.final, many.final)
+
+
 def test_gradient_descent_with_a_large_step_is_diverged():
     model = MODEL.replace(
         network=mf.Network(mf.activations.relu, output="trained"), init=mf.init.Gaussian(1.0)
