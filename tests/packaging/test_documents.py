@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```"
+WIDEST = 88  # letters that fit without scrolling
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -20,9 +21,7 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     text = document.read_text("utf-8")
     names = {"__name__": "__main__"}
-    for block in re.finditer(
-        r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```", text, re.MULTILINE | re.DOTALL
-    ):
+    for block in re.finditer(CODE, text, re.MULTILINE | re.DOTALL):
         line = text.count("\n", 0, block.start(1))
         if ">>>" in block[1]:
             example = doctest.DocTestParser().get_doctest(block[1], names, document.name, str(document), line)
@@ -31,6 +30,15 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
         else:
             code = re.sub(r"^%", "# %", block[1], flags=re.MULTILINE)  # a notebook's command
             exec(compile("\n" * line + code, document, "exec"), names)
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_code_of_a_document_is_no_wider_than_a_page_of_the_site(document):
+    blocks = re.findall(
+        r"^```(?!\{toctree)[^\n]*\n(.*?)^```", document.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    wide = [line for block in blocks for line in block.splitlines() if len(line) > WIDEST]
+    assert not wide
 
 
 def test_pages_that_follow_from_the_code_are_up_to_date():

@@ -105,8 +105,8 @@ def stops(clock: Clock | None, times: list[float]) -> list[Stop]:
 
 
 def with_looks(clock: Clock | None, points: list[Stop], after: float, horizon: float) -> list[Stop]:
-    """These save points and, of fixed steps, the times after `after` at which a run is looked at between them:
-    the ends of `LOOKS` even parts of the horizon.
+    """These save points and, of fixed steps, the times after `after` at which a run is looked at between: the
+    ends of `LOOKS` even parts of the horizon.
 
     Examples:
         >>> from mfcore.runs._clock import FixedClock, Stop, with_looks
