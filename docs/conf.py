@@ -1,5 +1,6 @@
 """Sphinx configuration: `sphinx-build -W -n docs build/docs`, with mfcore and its extra `docs` installed."""
 
+import doctest
 import os
 import re
 import types
@@ -30,6 +31,8 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_show_tb = True
+nb_execution_in_temp = True
+nb_merge_streams = True  # what one cell prints is one text
 os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # of the notebooks
 default_role = "code"
 html_theme = "furo"
@@ -109,6 +112,30 @@ def filled(app, name, source):
     source[0] = re.sub(r'^<a id="((?:eq|section)-[\d-]+)"></a>$', r"(\1)=", source[0], flags=re.MULTILINE)
 
 
+# --- sessions that end in a picture -------------------------------------------------------------------------
+
+NOTEBOOK = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
+INLINE = "```{code-cell} ipython3\n:tags: [remove-cell]\n%matplotlib inline\n```\n\n"
+
+
+def cells(block):
+    """The cells of a notebook for one block of a document: a new one after each output, which it replaces."""
+    code, made = "", []
+    for example in doctest.DocTestParser().get_examples(block[1]):
+        code += example.source
+        if example.want:
+            made, code = [*made, code], ""
+    made = [*made, code] if made or code else [block[1]]
+    return "\n".join(f"```{{code-cell}} ipython3\n{cell}```\n" for cell in made if cell)
+
+
+def shown(app, name, source):
+    """Pages with ``axes.figure`` in a session become notebooks: they run, and the site has their pictures."""
+    if "\n>>> axes.figure\n" in source[0]:
+        text = re.sub(r"^```python\n(.*?)^```\n", cells, source[0], flags=re.MULTILINE | re.DOTALL)
+        source[0] = NOTEBOOK + text.replace("\n\n", f"\n\n{INLINE}", 1)  # after the title
+
+
 def complete(app, env):
     """Every public name has its place in the reference."""
     for target in sorted(set(PUBLIC.values()) - set(env.get_domain("py").objects)):
@@ -120,4 +147,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", linked, priority=100)
     app.connect("missing-reference", resolved)
     app.connect("source-read", filled)
+    app.connect("source-read", shown)
     app.connect("env-check-consistency", complete)

@@ -12,6 +12,16 @@ from pathlib import Path
 import mfcore
 
 DOCS = Path(__file__).resolve().parent
+# How long the published size takes on two idle cores: steps times the cost of one, and the limits beside it.
+TAKES = {
+    "isotropic-gaussians": "10 minutes (8·10⁷ steps of 800 neurons, d = 40)",
+    "predictable-failure": "5 minutes (4·10⁷ steps of 800 neurons, d = 320)",
+    "anisotropic-gaussians": "15 minutes (6·10⁷ steps of 800 neurons, d = 320, and three limits)",
+    "phase-transition": "20 minutes (1.8·10⁸ steps of 800 neurons, d = 40)",
+    "noisy": "2 minutes (3.2·10⁶ noisy steps of 800 neurons, d = 40)",
+    "ladder": "10 minutes (16 replicas at five widths and four steps)",
+    "three-atoms": "half a minute (most of it for the animation)",
+}
 
 
 def gallery() -> str:
@@ -20,10 +30,14 @@ def gallery() -> str:
         "# Gallery",
         "Published figures, each by one command that writes a PNG, an SVG, the numbers as `.npz` and a page "
         "in Markdown with a table of ours beside published numbers. `--quick` takes less than a minute on "
-        "two cores; without it the published size is run. `mfcore reproduce all` makes them all.",
+        "two cores; without it the published size is run, for the time given (an estimate: steps times the "
+        "cost of one). The last line of an entry says which of them made its picture. `mfcore reproduce "
+        "all` makes them all.",
     ]
     for name in mfcore.experiments.NAMES:
         parts += [f"## {name}", mfcore.experiments.summary(name), f"```bash\nmfcore reproduce {name}\n```"]
+        quick = "Running time on two idle cores: with `--quick` less than a minute, else"
+        parts.append(f"{quick} about {TAKES[name]}.")
         parts.append(f"![{mfcore.experiments.summary(name)}](figures/{name}.png)")
         page = DOCS / "figures" / f"{name}.md"
         if page.exists():  # without its title and picture

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```"
+WIDEST = 88  # letters that fit without scrolling
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -20,9 +21,7 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     text = document.read_text("utf-8")
     names = {"__name__": "__main__"}
-    for block in re.finditer(
-        r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```", text, re.MULTILINE | re.DOTALL
-    ):
+    for block in re.finditer(CODE, text, re.MULTILINE | re.DOTALL):
         line = text.count("\n", 0, block.start(1))
         if ">>>" in block[1]:
             example = doctest.DocTestParser().get_doctest(block[1], names, document.name, str(document), line)
@@ -31,6 +30,15 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
         else:
             code = re.sub(r"^%", "# %", block[1], flags=re.MULTILINE)  # a notebook's command
             exec(compile("\n" * line + code, document, "exec"), names)
+
+
+def test_code_of_pages_is_no_wider_than_the_site_shows():
+    for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")):
+        text = page.read_text("utf-8")
+        blocks = re.findall(r"^```([^\n]*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        code = [line for language, block in blocks if language != "math" for line in block.splitlines()]
+        wide = [line for line in code if len(line) > WIDEST]
+        assert not wide, page
 
 
 def test_pages_that_follow_from_the_code_are_up_to_date():

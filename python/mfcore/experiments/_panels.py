@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base.check import FloatArray
 from ..plots import density
-from ..plots._axes import COLORS, GREY, TEXT, axes, marker
+from ..plots._axes import COLORS, GREY, TEXT, axes, marker, numbers
 from ..plots._runs import center
 from ..runs._trajectory import Trajectory
 
@@ -153,6 +153,11 @@ def quiet(ax: Axes) -> Axes:
 def spaced(count: float) -> str:
     """Format a large number with thin spaces between thousands."""
     return f"{count:,.0f}".replace(",", "\u2009")
+
+
+def power(x: float) -> str:
+    """Format a number for a caption with two digits: 2·10⁻⁵ for 2e-05."""
+    return "0" if x == 0 else numbers([float(f"{x:.2g}")])[0].replace("×", "·").removeprefix("1·")
 
 
 def _name_the_spike(ax: Axes, there: float, here: float, low: float) -> None:

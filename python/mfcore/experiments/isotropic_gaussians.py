@@ -25,7 +25,7 @@ from ..neurons._methods import SGD
 from ..plots._axes import TEXT
 from ..runs._solve import log_times
 from ..runs._trajectory import Trajectory
-from ._panels import laws_over_limit, networks, over_limit, quiet, steps_above, times, wide
+from ._panels import laws_over_limit, networks, over_limit, power, quiet, steps_above, times, wide
 from ._report import Report
 from ._row import Row, averaged, sample
 from ._work import Work
@@ -106,8 +106,8 @@ def run(work: Work, size: Size) -> Report:
             f"of {size.replicas} networks (bars, all together) over the density of the PDE (line) at three "
             "times. Right: the risk, points the mean over the networks with 95 % intervals (of that mean, "
             f"and of the {size.held_out:,} held-out samples it is measured on), line the PDE. SGD with one "
-            f"fresh sample per step and h = {size.step:g}: {HORIZON / size.step:,.0f} steps, t = h·k."
-            + ("" if size.step == 2 * STEP else f" The publication has h = {2 * STEP:g} and 10⁷ steps.")
+            f"fresh sample per step and h = {power(size.step)}: {HORIZON / size.step:,.0f} steps, t = h·k."
+            + ("" if size.step == 2 * STEP else f" The publication has h = {power(2 * STEP)} and 10⁷ steps.")
         ),
         figure=figure,
         rows=list(_rows(sgd, pde)),

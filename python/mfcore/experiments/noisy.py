@@ -30,7 +30,7 @@ from ..runs._trajectory import Trajectory
 from ..stationary._certificate import certificate
 from ..stationary._gibbs import Stationary, gibbs
 from ..stationary._optimum import optimum
-from ._panels import LIMIT, NETWORK, blank, networks, quiet
+from ._panels import LIMIT, NETWORK, blank, networks, power, quiet
 from ._report import Report
 from ._row import Row, averaged
 from ._work import Work
@@ -103,9 +103,9 @@ def run(work: Work, size: Size) -> Report:
             "other. The "
             "certificate, computed from ρ_t alone, is never less than F(ρ_t) − F*. Middle: "
             f"the density of the PDE at t = {HORIZON:g} over ρ* ∝ r^(d−1)·exp(−βΨ_λ) (broken, by Newton's "
-            f"method, duality gap {law.gap:.0e}), and before, at t = {size.until:g}, over {networks(sgd)} "
-            f"(bars, with Langevin noise, h = {size.step:g}). Right: the risk of ρ* above the least of all "
-            f"measures, {best.risk:.5f}, against d/β, and the slope 1 of the theorem's bound: it "
+            f"method, duality gap {power(law.gap)}), and before, at t = {size.until:g}, over {networks(sgd)} "
+            f"(bars, with Langevin noise, h = {power(size.step)}). Right: the risk of ρ* above the least of "
+            f"all measures, {best.risk:.5f}, against d/β, and the slope 1 of the theorem's bound: it "
             "bends slowly, below that slope from d/β ≈ 10⁻² and above it from 0.2 on."
         ),
         figure=_figure(pde, sgd, law, energy, prices, size),

@@ -29,7 +29,7 @@ from ..plots._runs import center
 from ..runs._trajectory import Trajectory
 from ..stationary._certificate import certificate
 from ..stationary._optimum import optimum
-from ._panels import blank, networks, quiet
+from ._panels import blank, networks, power, quiet
 from ._report import Report
 from ._row import Row, averaged
 from ._work import Work
@@ -146,11 +146,11 @@ def run(work: Work, size: Size) -> Report:
         title="The least risk of all measures, and what SGD reaches",
         caption=(
             "Two isotropic Gaussian classes, truncated ReLU. Solid lines: the least risk of all measures, "
-            f"d = {', '.join(map(_name, THRESHOLD))}, certified by convexity to {largest:.0e}. Thin "
+            f"d = {', '.join(map(_name, THRESHOLD))}, certified by convexity to {power(largest)}. Thin "
             "lines: the best "
             "single sphere at d = 40 and ∞, optimal left of the dotted lines (all five thresholds at the "
             "right). "
-            f"Points: {networks(some_run)}, at t = {size.horizon:g} (d = {D}, h = {size.step:g}, "
+            f"Points: {networks(some_run)}, at t = {size.horizon:g} (d = {D}, h = {power(size.step)}, "
             f"{size.horizon / size.step:,.0f} steps, one fresh sample each, start N(0, 0.8²/d · I); mean "
             "and 95 % "
             f"interval). Broken lines: the PDE at that time and at t = {later:g}. Its bump at Δ ≈ 0.77 is "

@@ -200,12 +200,14 @@ def _explain(figure: Any) -> None:
         ("neuron", Line2D([], [], marker="o", markersize=5, **none)),
         ("path of the flow", Line2D([], [], color=COLORS[0], linewidth=1.6)),
         ("path of SGD", Line2D([], [], color="black", linewidth=0.7)),
-        ("force on a neuron", Line2D([], [], color=COLORS[1], **arrow)),
-        ("force elsewhere", Line2D([], [], color="0.6", **arrow)),
+        ("field on a neuron", Line2D([], [], color=COLORS[2], **arrow)),
+        ("interaction on it", Line2D([], [], color=COLORS[1], **arrow)),
+        ("both on it", Line2D([], [], color=COLORS[0], **arrow)),
+        ("the same elsewhere", Line2D([], [], color="0.6", **arrow)),
     ]
     handles = [handle for _, handle in entries]
     names = [name for name, _ in entries]
-    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize=TEXT)
+    figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize=TEXT)
 
 
 def _panel(ax: Any, neurons: FloatArray, which: int) -> None:

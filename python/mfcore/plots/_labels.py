@@ -112,7 +112,8 @@ def _fit(ax: Axes, all_series: list[Series], names: list[str]) -> Any:
         for wrap in _WRAPS:
             widths = []
             for k, (one, name) in enumerate(zip(all_series, names, strict=True)):
-                one.note.set(text=textwrap.fill(name, wrap), fontsize=size)
+                lines = textwrap.fill(name.replace(" = ", "\xa0=\xa0"), wrap)  # a value stays with its name
+                one.note.set(text=lines.replace("\xa0", " "), fontsize=size)
                 box = one.note.get_window_extent()
                 heights[k] = box.height + 0.15 * size / 72 * figure.dpi
                 widths.append(box.width)

@@ -9,6 +9,7 @@ from typing import Protocol
 from .. import _core
 from ._ends import End
 
+LOOKS = 50  # parts of the horizon at whose ends a run of fixed steps is looked at, whether it has diverged
 _WHOLE = 1e-9  # of a step and of its number: a rest of less than this is rounding
 
 
@@ -84,7 +85,8 @@ class FixedClock:
 
 @dataclass(frozen=True)
 class Stop:
-    """A save point: a time that the clock reaches, and those asked for that are nearest to it."""
+    """A save point: a time that the clock reaches, and those asked for that are nearest to it; or, asked for
+    by nobody, a time at which the run is looked at."""
 
     t: float
     asked: tuple[float, ...]
@@ -100,6 +102,23 @@ def stops(clock: Clock | None, times: list[float]) -> list[Stop]:
         else:
             found.append(Stop(t, (asked,)))
     return found
+
+
+def with_looks(clock: Clock | None, points: list[Stop], after: float, horizon: float) -> list[Stop]:
+    """These save points and, of fixed steps, the times after `after` at which a run is looked at between: the
+    ends of `LOOKS` even parts of the horizon.
+
+    Examples:
+        >>> from mfcore.runs._clock import FixedClock, Stop, with_looks
+        >>> [stop.t for stop in with_looks(FixedClock(0.25), [Stop(0.5, (0.5,))], 0.25, 1.0)]
+        [0.5, 0.75]
+    """
+    if clock is None:
+        return points
+    known = {stop.t for stop in points}
+    reached = {clock.nearest(horizon * k / LOOKS) for k in range(1, LOOKS)}
+    looks = [Stop(t, ()) for t in reached - known if after < t < horizon]
+    return sorted([*points, *looks], key=lambda stop: stop.t)
 
 
 def off_clock(clock: Clock | None, points: list[Stop]) -> str:

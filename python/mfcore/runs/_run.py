@@ -22,7 +22,7 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ._advice import advise_overfitting
 from ._checkpoint import Checkpoint, Plan, build
-from ._clock import Stop, off_clock, stops
+from ._clock import Stop, off_clock, stops, with_looks
 from ._ends import End, Ended
 from ._guard import Guard
 from ._meters import OwnRisk, of_rung, risk_on, sound
@@ -121,7 +121,8 @@ class Run:
             checkpoint.write(partial(self._content, "running"))  # what cannot be written is an error now
         begun, before = time.monotonic(), self._seconds
         status = "completed"
-        targets = [*self._stops[len(self._records) :], Stop(self._plan.horizon, ())]
+        points, horizon = self._stops[len(self._records) :], self._plan.horizon
+        targets = [*with_looks(self._clock, points, self._rung.t, horizon), Stop(horizon, ())]
         with bar:
             try:
                 for k, target in enumerate(targets):
@@ -134,12 +135,15 @@ class Run:
                         break
                     if k < len(targets) - 1:
                         with limit:
-                            self._record(target)
+                            if target.asked:
+                                self._record(target)
+                            if self._clock is not None and not (target.asked and self._meter.active):
+                                self._lost = self._lost or self._blown(self._risk_now())
                         bar.show(self._rung.t)
                         if self._lost:
                             status, self._why = "diverged", self._lost
                             break
-                if status == "stationary" and len(targets) > 1:  # nothing changes after: its last state
+                if status == "stationary" and points:  # nothing changes after: its last state
                     self._record(Stop(self._rung.t, ()))
                 if status == "completed":
                     with limit:
@@ -184,14 +188,20 @@ class Run:
         last = self._records[-1] if self._records and self._meter.active else None
         at_end = last is not None and last.t == self._rung.t
         risk = last.risk if last is not None and at_end else self._risk_now()
-        self._why = self._guard.why(risk, self._rung.t)
-        if self._why or not np.isfinite(risk).all():
-            self._why = self._why or f"the risk is no longer finite at t = {self._rung.t:g}"
+        self._why = self._blown(risk)
+        if self._why:
             return "diverged"
         if last is not None and at_end and self._training is None:
             measure = self._rung.measure()
             self._training = advise_overfitting(self._method, self._model, measure, last.risk, last.error)
         return "completed"
+
+    def _blown(self, risk: Any) -> str:
+        """Why a run of this risk has diverged; empty if it has not."""
+        if self._guard.start is None:  # at t = 0
+            return ""
+        lost = "" if np.isfinite(risk).all() else f"the risk is no longer finite at t = {self._rung.t:g}"
+        return self._guard.why(risk, self._rung.t) or lost
 
     def _record(self, stop: Stop) -> None:
         measure = self._rung.measure()

@@ -79,9 +79,10 @@ def solve(
             that is under way gets half a second more; then the run ends with the state before it.
 
     Returns:
-        The trajectory. It has diverged when a number is no longer finite, and when the risk at a save point
-        or at the end is more than 10⁶ times the larger of R(0) and E y² (with noise more, by
-        (1 + 2·rate·t·D/β)²). Divergence, Ctrl-C and the time limit end it early, with a status and a message;
+        The trajectory. It has diverged when a number is no longer finite, and when the risk is more than 10⁶
+        times the larger of R(0) and E y² (with noise more, by (1 + 2·rate·t·D/β)²): at a save point, at the
+        end or, with fixed steps, at one of fifty even times; what leaves and comes back between these goes
+        unnoticed. Divergence, Ctrl-C and the time limit end it early, with a status and a message;
         Ctrl-C again, while the checkpoint is written, is a KeyboardInterrupt. An error in a function of yours
         is raised, after the state before it is in the checkpoint.
 

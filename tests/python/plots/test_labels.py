@@ -73,6 +73,13 @@ def test_labels_of_1_to_12_runs_stay_in_the_figure_beside_the_axes_and_never_ove
         assert box.y1 <= ax.bbox.y1 + 1
 
 
+def test_a_value_is_on_the_line_of_its_name():
+    ax = plots.risk(close_runs(8, "N = 100, step = 0.01, run"))
+    lines = [line for text in ax.texts for line in text.get_text().splitlines()]
+    assert len(lines) > 8
+    assert not any(line.strip().endswith("=") for line in lines)
+
+
 def test_labels_of_a_second_call_make_room_for_those_of_the_first():
     ax = plots.risk(close_runs(6))
     plots.risk(close_runs(6, "later"), ax=ax)

@@ -3,6 +3,7 @@
 import mfcore as mf
 import numpy as np
 import pytest
+from mfcore.runs import _clock
 
 MODEL = mf.Model(
     data=mf.data.IsotropicGaussians(d=10, delta=0.5),
@@ -25,6 +26,28 @@ def test_it_ends_at_the_first_save_point_beyond_the_bound():
     assert (run.risk[:-1] <= 1e6).all()
     assert run.risk[-1] > 1e6
     assert run.t[-1] == run.meta["t"] < 100
+
+
+@pytest.mark.parametrize("options", [{"save_at": []}, {"save_at": [80.0]}, {"risk": False, "save_at": 2}])
+def test_between_save_points_it_ends_within_a_fiftieth_of_the_horizon(options):
+    known = mf.solve(MODEL, mf.SGD(10, 0.5), horizon=100.0, save_at=201, rng=0).meta["t"]
+    run = mf.solve(MODEL, mf.SGD(10, 0.5), horizon=100.0, rng=0, **options)
+    assert run.status == "diverged"
+    # The risk of a look is that of 16 samples, here some times more or less than R: a few steps of growth.
+    assert known - 2 <= run.meta["t"] <= known + 2 * 2
+    assert len(run.t) == ("risk" in options)  # what was recorded before: nothing, or t = 0
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.01])
+def test_looking_between_save_points_changes_no_bit(temperature, monkeypatch):
+    model = MODEL.replace(temperature=temperature)
+
+    def final():
+        return mf.solve(model, mf.SGD(10, 1e-3), horizon=0.313, save_at=[], rng=0).final
+
+    looked_at = final()
+    monkeypatch.setattr(_clock, "LOOKS", 1)  # at the end only
+    assert np.array_equal(looked_at, final())
 
 
 def test_gradient_descent_with_a_large_step_is_diverged():
