@@ -6,6 +6,9 @@ literature multiplies drift, decay and noise by other constants (eq. (1.13)):
 
     θ ← (1 − c_r λ's)θ + c_d s (y − f)∇σ* + √(c_n s/β') g    ⇒    h = c_d s, λ = c_r λ'/c_d, β = 2 c_d β'/c_n.
 
+Networks written as a sum with another factor than 1/N are of another scale, and their neurons have another
+clock (eq. (11.9)): `ntk` and `cob19`.
+
 Several sources print a recursion and a PDE (or a Gibbs law) of different temperatures. There `noise` chooses
 which of the two is meant: what was run (``"recursion"``) or what was proved (``"pde"``).
 """
@@ -13,47 +16,52 @@ which of the two is meant: what was run (``"recursion"``) or what was proved (``
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ._base import check
 
 __all__ = [
     "Canonical",
     "cargese",
+    "cob19",
     "general",
     "gradient_descent",
     "ito",
     "jko",
     "mmm19",
     "mmn18",
+    "ntk",
     "nws22",
     "simons",
     "variance_rule",
 ]
 
 NOISES = ("recursion", "pde")
+LOSSES = ("half-square", "square")
 
 
 @dataclass(frozen=True)
 class Canonical:
-    """A published rule in the conventions of this library: step, clock, ridge and temperature.
+    """A published rule in the conventions of this library: step, clock, ridge, temperature and scale.
 
     Attributes:
         step: h, for methods; None where the rule has no step.
         clock: Units of canonical time per unit of the source's time, which counts its steps s: t = clock·Σs.
         ridge: λ, for `Model`.
         temperature: 1/β, for `Model`; 0 without noise.
+        scale: α, for `Network`: f = αN⁻¹Σσ*; 1 for means.
 
     Examples:
         >>> import mfcore as mf
         >>> mf.conventions.mmn18(step=1e-6)
-        Canonical(step=2e-06, clock=2.0, ridge=0.0, temperature=0.0)
+        Canonical(step=2e-06, clock=2.0, ridge=0.0, temperature=0.0, scale=1.0)
     """
 
     step: float | None
     clock: float = 1.0
     ridge: float = 0.0
     temperature: float = 0.0
+    scale: float = 1.0
 
     @property
     def beta(self) -> float:
@@ -83,7 +91,7 @@ def general(
     Examples:
         >>> import mfcore as mf
         >>> mf.conventions.general(0.1, drift=2, decay=2, noise=2, temperature_inverse=10.0, ridge=0.5)
-        Canonical(step=0.2, clock=2.0, ridge=0.5, temperature=0.05)
+        Canonical(step=0.2, clock=2.0, ridge=0.5, temperature=0.05, scale=1.0)
     """
     drift = check.number(drift, "drift", above=0)
     decay = check.number(decay, "decay", at_least=0)
@@ -163,7 +171,7 @@ def cargese(step: float, *, temperature: float = 0.0, noise: str = "recursion") 
     Examples:
         >>> import mfcore as mf
         >>> mf.conventions.cargese(1e-3, temperature=0.2)
-        Canonical(step=0.001, clock=1.0, ridge=0.0, temperature=0.1)
+        Canonical(step=0.001, clock=1.0, ridge=0.0, temperature=0.1, scale=1.0)
     """
     temperature = check.number(temperature, "temperature", at_least=0)
     beta = 1 / temperature if temperature > 0 else None
@@ -204,7 +212,7 @@ def variance_rule(
     Examples:
         >>> import mfcore as mf
         >>> mf.conventions.variance_rule(0.25, temperature_inverse=1.0)
-        Canonical(step=0.5, clock=2.0, ridge=0.0, temperature=0.25)
+        Canonical(step=0.5, clock=2.0, ridge=0.0, temperature=0.25, scale=1.0)
     """
     variance = 1.0 if check.choice(noise, "noise", NOISES) == "recursion" else 4.0
     beta = temperature_inverse
@@ -242,10 +250,10 @@ def nws22(
     Examples:
         >>> import mfcore as mf
         >>> mf.conventions.nws22(0.1, temperature=0.02, ridge=0.05, loss="square")
-        Canonical(step=0.2, clock=2.0, ridge=0.05, temperature=0.01)
+        Canonical(step=0.2, clock=2.0, ridge=0.05, temperature=0.01, scale=1.0)
     """
     temperature = check.number(temperature, "temperature", at_least=0)
-    drift = 1.0 if check.choice(loss, "loss", ("half-square", "square")) == "half-square" else 2.0
+    drift = 1.0 if check.choice(loss, "loss", LOSSES) == "half-square" else 2.0
     beta = 1 / temperature if temperature > 0 else None
     return general(step, drift=drift, decay=2, noise=2, temperature_inverse=beta, ridge=ridge)
 
@@ -263,7 +271,7 @@ def gradient_descent(step: float, *, neurons: int, weight_decay: float = 0.0) ->
     Examples:
         >>> import mfcore as mf
         >>> mf.conventions.gradient_descent(step=4.0, neurons=800)
-        Canonical(step=0.01, clock=0.0025, ridge=0.0, temperature=0.0)
+        Canonical(step=0.01, clock=0.0025, ridge=0.0, temperature=0.0, scale=1.0)
     """
     n = check.integer(neurons, "neurons", at_least=1)
     decay = check.number(weight_decay, "weight_decay", at_least=0)
@@ -283,6 +291,55 @@ def jko(step: float, *, temperature_inverse: float | None = None, ridge: float =
     Examples:
         >>> import mfcore as mf
         >>> mf.conventions.jko(0.01, temperature_inverse=5.0)
-        Canonical(step=0.02, clock=2.0, ridge=0.0, temperature=0.1)
+        Canonical(step=0.02, clock=2.0, ridge=0.0, temperature=0.1, scale=1.0)
     """
     return general(step, drift=2, decay=2, noise=2, temperature_inverse=temperature_inverse, ridge=ridge)
+
+
+def ntk(step: float, *, neurons: int, loss: str = "half-square", weight_decay: float = 0.0) -> Canonical:
+    """Neural tangent kernels: f = N^(−1/2) Σσ*(x; θ_i), θ ← θ − η∇L − η·weight_decay·θ.
+
+    The scale is √N and ∇_{θ_i}L = ∇Ψ/N, so that one step is canonical of size η/N (eq. (11.9)).
+
+    Args:
+        step: η, the learning rate.
+        neurons: N.
+        loss: ``"half-square"`` for L = ½E(y − f)², ``"square"`` for L = E(y − f)².
+        weight_decay: Its decay rate, as optimisers take it.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.conventions.ntk(step=1.0, neurons=400)
+        Canonical(step=0.0025, clock=0.0025, ridge=0.0, temperature=0.0, scale=20.0)
+    """
+    n = check.integer(neurons, "neurons", at_least=1)
+    decay = check.number(weight_decay, "weight_decay", at_least=0)
+    return _of_sum(step, n, n**-0.5, 1.0, check.choice(loss, "loss", LOSSES), decay)
+
+
+def cob19(step: float, *, neurons: int, factor: float, loss: str = "half-square") -> Canonical:
+    """Chizat, Oyallon, Bach (2019): f = α(m) Σσ*(x; θ_i), i ≤ m, θ ← θ − η∇L/α(m)².
+
+    The division by α(m)² makes the lazy limit one of finite time. In this library the scale is m·α(m): 1 for
+    α(m) = 1/m (mean field), √m for α(m) = m^(−1/2) (tangent kernels); a step is of size η/(m α(m)²).
+
+    Args:
+        step: η.
+        neurons: m.
+        factor: α(m), the number.
+        loss: ``"half-square"`` for L = ½E(y − f)², ``"square"`` for L = E(y − f)².
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.conventions.cob19(0.05 / 100, neurons=100, factor=1 / 100)
+        Canonical(step=0.05, clock=100.0, ridge=0.0, temperature=0.0, scale=1.0)
+    """
+    n = check.integer(neurons, "neurons", at_least=1)
+    factor = check.number(factor, "factor", above=0)
+    return _of_sum(step, n, factor, factor**-2, check.choice(loss, "loss", LOSSES), 0.0)
+
+
+def _of_sum(step: float, n: int, factor: float, speed: float, loss: str, decay: float) -> Canonical:
+    """f = factor·Σσ* over n neurons, θ ← θ − s·speed·∇L − s·decay·θ (eq. (11.9))."""
+    drift = speed / n * (1.0 if loss == "half-square" else 2.0)
+    return replace(general(step, drift=drift, decay=1, ridge=decay), scale=n * factor)

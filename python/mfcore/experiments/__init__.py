@@ -25,6 +25,9 @@ NAMES = (
     "noisy",
     "ladder",
     "three-atoms",
+    "lazy-transition",
+    "three-regimes",
+    "kernel-staircase",
 )
 
 

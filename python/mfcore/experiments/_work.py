@@ -74,11 +74,22 @@ class Work:
         self._announce(name, model, method, steps, options)
         run = solve(model, method, progress=self.progress, **options)
         self.runs[name] = run
-        if run.status == "interrupted":
-            raise KeyboardInterrupt
-        if run.status == "diverged":
-            raise RuntimeError(f"{name}: {run.message}")
-        return run
+        return _finished(name, run)
+
+    def quietly(self, name: str, model: Model, method: Any, **options: Any) -> Trajectory:
+        """Call `mf.solve` for one of many short runs, which is neither announced nor kept.
+
+        Args:
+            name: What it is called if it fails.
+            model: As in `mf.solve`.
+            method: As in `mf.solve`.
+            **options: As in `mf.solve`.
+
+        Raises:
+            KeyboardInterrupt: The run was interrupted.
+            RuntimeError: The run diverged.
+        """
+        return _finished(name, solve(model, method, **{"threads": self.threads, **options}))
 
     def seconds(self) -> float:
         """Seconds since the work began."""
@@ -101,6 +112,15 @@ class Work:
         count = getattr(method, "replicas", 1)
         several = f" of {count} networks" if count > 1 else ""
         self.tell(f"{name}: {steps:,} steps{several}, about {spoken(whole)} …")
+
+
+def _finished(name: str, run: Trajectory) -> Trajectory:
+    """The run, unless it was interrupted or diverged."""
+    if run.status == "interrupted":
+        raise KeyboardInterrupt
+    if run.status == "diverged":
+        raise RuntimeError(f"{name}: {run.message}")
+    return run
 
 
 def spoken(seconds: float) -> str:

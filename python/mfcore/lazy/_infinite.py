@@ -36,18 +36,19 @@ class _Bias:
 
 
 class InfiniteWidth:
-    """Means over the initial law of a model, a and b independent of w.
+    """Means over the initial law of a model, a and b independent of w; `speeds` in place of its rates.
 
     Raises:
         ValueError: The law is not one of those whose means are known.
     """
 
-    def __init__(self, model: Model, threads: int) -> None:
+    def __init__(self, model: Model, threads: int, speeds: tuple[float, float, float] | None = None) -> None:
         network = model.network
         if model.init is None:
             raise ValueError("init must be an initial law at infinite width, got None")
         law = model.init.parts(network)
         self._model, self._law, self._threads = model, law, threads
+        self._speeds = speeds or rates_of(model.rates)
         self._square = 1.0 if law.a is None else law.a.second_moment
         self.mean_a = 1.0 if law.a is None else law.a.mean
         self._std, self._sphere = _law_of_w(model, law)
@@ -60,7 +61,7 @@ class InfiniteWidth:
 
     def kernel(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """K(x, y) for all pairs, eq. (11.3)."""
-        network, (rate_a, rate_b, rate_w) = self._model.network, rates_of(self._model.rates)
+        network, (rate_a, rate_b, rate_w) = self._model.network, self._speeds
 
         def means(biases: list[_Bias]) -> FloatArray:
             values, slopes, normal = self._moments(X, Y, biases)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +25,7 @@ def tangent_kernel(
     other: npt.ArrayLike | None = None,
     *,
     measure: MeasureLike | None = None,
+    blocks: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> FloatArray:
     """K(x, x') = Σ_c rate_c ∫⟨∂_cf, ∂_cf'⟩dρ over the trained blocks c of a row, f = α·σ*: eq. (11.2).
@@ -35,6 +38,7 @@ def tangent_kernel(
         other: Inputs of the columns; default `X`.
         measure: Neurons, an (N, D) array or an `mf.Cloud`. None: infinitely many neurons of ``model.init``,
             in closed form, or by quadrature to 1e-10.
+        blocks: The trained blocks c that count; default all. ``"a"`` alone is the kernel of random features.
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
 
     Returns:
@@ -63,6 +67,7 @@ def tangent_kernel(
     rows = as_points(X, "X", d)
     columns = None if other is None else as_points(other, "other", d)
     count = check.threads(threads)
+    speeds = speeds_of(model, blocks)
     longer, length = ("X", len(rows)) if columns is None else ("other", len(columns))
     check.memory(24.0 * len(rows) * length, longer, length)
     if measure is None and model.init is None:
@@ -71,7 +76,7 @@ def tangent_kernel(
         measure = model.init.theta
     with np.errstate(all="ignore"):
         if measure is None:
-            kernel = InfiniteWidth(model, count).kernel(rows, rows if columns is None else columns)
+            kernel = InfiniteWidth(model, count, speeds).kernel(rows, rows if columns is None else columns)
         else:
             if target_of(model, measure) is not model:
                 raise ValueError(
@@ -79,7 +84,7 @@ def tangent_kernel(
                     "not known to tangent kernels; got one in reduced coordinates"
                 )
             points, weights = as_measure(measure, "measure", row_of(model))
-            kernel = of_neurons(model, points, weights, rows, columns, count)
+            kernel = of_neurons(model, points, weights, rows, columns, count, speeds)
     require_finite(kernel, "the kernel", X=rows)
     return kernel
 
@@ -91,11 +96,23 @@ def of_neurons(
     rows: FloatArray,
     columns: FloatArray | None,
     threads: int,
+    speeds: tuple[float, float, float] | None = None,
 ) -> FloatArray:
-    """The kernel of neurons with masses (None: equal ones) on checked arrays."""
-    kernel = _core.tangent_kernel(
-        model.network._core, points, weights, rates_of(model.rates), rows, columns, threads
-    )
+    """The kernel of neurons with masses (None: equal ones) on checked arrays, with rates of a, b and w."""
+    speeds = speeds or rates_of(model.rates)
+    kernel = _core.tangent_kernel(model.network._core, points, weights, speeds, rows, columns, threads)
     if model.network.scale != 1:
         kernel *= model.network.scale**2
     return kernel
+
+
+def speeds_of(model: Model, blocks: Sequence[str] | None) -> tuple[float, float, float]:
+    """The rates of a, b and w, 0 for those that do not count."""
+    a, b, w = rates_of(model.rates)
+    if blocks is None:
+        return a, b, w
+    chosen, trained = tuple(blocks), model.network.trained
+    if not chosen or not set(chosen) <= set(trained):
+        raise ValueError(f"blocks must be some of the trained ones ({', '.join(trained)}), got {blocks!r}")
+    one, two, three = ((speed if c in chosen else 0.0) for c, speed in zip("abw", (a, b, w), strict=True))
+    return one, two, three

@@ -13,7 +13,7 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 from ..expectations._rules import Expectation
-from ..measures._place import row_of, rows_of
+from ..measures._place import rows_of
 from ..model import Model
 from ..neurons._flow import rates_of
 from ._kernel import of_neurons
@@ -82,7 +82,7 @@ def laziness(
         10.0
     """
     check.instance(model, "model", Model, "an mf.Model")
-    rows, row = rows_of(model, theta, "theta"), row_of(model)
+    rows = rows_of(model, theta, "theta")
     if model.network.sphere:
         raise ValueError(
             "network must have sphere=False for laziness: its second derivatives are those of R^d"
@@ -98,12 +98,22 @@ def laziness(
         raise ValueError(f"theta must be of a size at which the kernel is finite, got entries up to {size:g}")
     values = scipy.linalg.eigvalsh(kernel, overwrite_a=True)
     largest = float(values[-1])
-    rounding = len(X) * np.finfo(float).eps * largest
-    smallest = float(values[0]) if values[0] > rounding and len(X) <= rows.size else 0.0
+    smallest = smallest_of(values, rows.size)
     bound = math.sqrt(largest) / smallest * residual if smallest > 0 else math.inf
-    curvature = math.sqrt(_largest_of(_Curvature(model, rows, X), len(rows) * row))
+    curvature = curvature_of(model, rows, X)
     kappa = residual * curvature / largest if largest > 0 else math.inf
     return Laziness(smallest, largest, residual, bound if residual > 0 else 0.0, curvature, kappa)
+
+
+def smallest_of(values: FloatArray, parameters: int) -> float:
+    """The smallest eigenvalue of a kernel on nodes; 0 below rounding, or of fewer parameters than nodes."""
+    rounding = len(values) * np.finfo(float).eps * float(values[-1])
+    return float(values[0]) if values[0] > rounding and len(values) <= parameters else 0.0
+
+
+def curvature_of(model: Model, theta: FloatArray, X: FloatArray) -> float:
+    """‖D²f‖ of eq. (11.8)."""
+    return math.sqrt(_largest_of(_Curvature(model, theta, X), theta.size))
 
 
 class _Curvature:

@@ -13,9 +13,11 @@ Examples:
     (2, 1, 2, 21)
 """
 
+from ..lazy._bounds import LazyBounds, lazy_bounds
 from ..lazy._kernel import tangent_kernel
 from ..lazy._laziness import Laziness, laziness
 from ._budget import GAPS, RUNGS, Bound, Ladder
+from ._kernel_ridge import RegressionDraws, kernel_ridge
 from ._ladder import ladder
 from ._leap import information_exponent, isoleap, leap
 from ._rates import Rate, Rates, rates_in_dimension
@@ -28,15 +30,19 @@ __all__ = [
     "Bound",
     "Ladder",
     "Laziness",
+    "LazyBounds",
     "Rate",
     "Rates",
+    "RegressionDraws",
     "RegressionRisk",
     "Spectrum",
     "StepProposal",
     "information_exponent",
     "isoleap",
+    "kernel_ridge",
     "ladder",
     "laziness",
+    "lazy_bounds",
     "leap",
     "modified_flow",
     "propose_step",

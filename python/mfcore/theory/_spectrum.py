@@ -1,4 +1,4 @@
-"""Kernels of the angle alone: eigenvalues by degree, and the risk of kernel ridge regression with them.
+"""Kernels of the angle alone (eq. (11.11)), and the risk of ridge regression with them (eq. (11.12)).
 
 On the sphere of radius √d in R^d, or on the hypercube {−1, 1}^d, a kernel k(x, x') = h(⟨x, x'⟩/d) has one
 eigenvalue λ_k per degree k, with the harmonic polynomials (or monomials) of that degree as eigenfunctions.
@@ -7,7 +7,7 @@ eigenvalue λ_k per degree k, with the harmonic polynomials (or monomials) of th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +76,12 @@ class RegressionRisk:
 
 
 def zonal_spectrum(
-    kernel: Callable[[FloatArray], npt.ArrayLike] | Model, d: int, *, degree: int, inputs: str = "sphere"
+    kernel: Callable[[FloatArray], npt.ArrayLike] | Model,
+    d: int,
+    *,
+    degree: int,
+    inputs: str = "sphere",
+    blocks: Sequence[str] | None = None,
 ) -> Spectrum:
     """Eigenvalues of k(x, x') = h(⟨x, x'⟩/d) on the sphere of radius √d or on the hypercube.
 
@@ -89,6 +94,7 @@ def zonal_spectrum(
         d: Dimension; at least 2.
         degree: The largest degree K wanted; on the hypercube at most d.
         inputs: ``"sphere"`` or ``"hypercube"``.
+        blocks: Of a model, the trained blocks that count, as in `tangent_kernel`; ``"a"``: random features.
 
     Returns:
         Eigenvalues and multiplicities of degrees 0 … K, and the trace beyond.
@@ -105,7 +111,9 @@ def zonal_spectrum(
     inputs = check.choice(inputs, "inputs", ("sphere", "hypercube"))
     degree = check.integer(degree, "degree", at_least=0, at_most=None if inputs == "sphere" else d)
     if isinstance(kernel, Model):
-        kernel = _of_model(kernel, d)
+        kernel = _of_model(kernel, d, blocks)
+    elif blocks is not None:
+        raise ValueError(f"blocks must be None for a function of the cosine, got {blocks!r}")
     u, p = _sphere_rule(d) if inputs == "sphere" else _cube_rule(d)
     values, at_one = np.split(_checked(kernel, np.append(u, 1.0)), [len(u)])
     weighted = p * values
@@ -200,7 +208,7 @@ def _risk(
     return total - noise, train, kappa
 
 
-def _of_model(model: Model, d: int) -> Callable[[FloatArray], FloatArray]:
+def _of_model(model: Model, d: int, blocks: Sequence[str] | None) -> Callable[[FloatArray], FloatArray]:
     """The tangent kernel of infinitely many neurons as a function of the cosine of inputs of norm √d."""
     if model.d != d:
         raise ValueError(f"d must be {model.d:g}, that of the model, got {d}")
@@ -209,7 +217,8 @@ def _of_model(model: Model, d: int) -> Callable[[FloatArray], FloatArray]:
         first, others = np.zeros((1, d)), np.zeros((len(u), d))
         first[0, 0] = 1.0
         others[:, 0], others[:, 1] = u, np.sqrt((1 - u) * (1 + u))
-        return np.asarray(tangent_kernel(model, math.sqrt(d) * first, math.sqrt(d) * others)[0])
+        rows = math.sqrt(d) * first, math.sqrt(d) * others
+        return np.asarray(tangent_kernel(model, *rows, blocks=blocks)[0])
 
     return of_cosine
 

@@ -2,6 +2,8 @@
 
 import math
 
+import mfcore as mf
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,10 @@ RECURSIONS = {
     "nws22, half": (2, 1, 2 * S / BETA, cv.nws22(S, temperature=1 / BETA, ridge=LAMBDA)),
     "nws22, square": (2, 2, 2 * S / BETA, cv.nws22(S, temperature=1 / BETA, ridge=LAMBDA, loss="square")),
     "gradient descent": (1, 2 / 50, 0, cv.gradient_descent(S, neurons=50, weight_decay=LAMBDA)),
+    "ntk": (1, 1 / 50, 0, cv.ntk(S, neurons=50, weight_decay=LAMBDA)),
+    "ntk, square": (1, 2 / 50, 0, cv.ntk(S, neurons=50, weight_decay=LAMBDA, loss="square")),
+    "cob19": (0, 50, 0, cv.cob19(S, neurons=50, factor=1 / 50)),
+    "cob19, roots": (0, 1, 0, cv.cob19(S, neurons=50, factor=50**-0.5)),
     "general": (
         3,
         5,
@@ -117,8 +123,37 @@ def test_without_noise_the_temperature_is_zero_and_beta_infinite():
         (lambda: cv.ito(-0.1), "noise must be >= 0, got -0.1"),
         (lambda: cv.nws22(S, loss="hinge"), "loss must be one of 'half-square', 'square', got 'hinge'"),
         (lambda: cv.gradient_descent(S, neurons=0), "neurons must be >= 1, got 0"),
+        (lambda: cv.ntk(S, neurons=0), "neurons must be >= 1, got 0"),
+        (
+            lambda: cv.ntk(S, neurons=3, loss="hinge"),
+            "loss must be one of 'half-square', 'square', got 'hinge'",
+        ),
+        (lambda: cv.cob19(S, neurons=3, factor=0.0), "factor must be > 0, got 0"),
     ],
 )
 def test_wrong_arguments_are_refused_with_rule_and_value(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("power", [0.5, 0.75, 1.0])
+@pytest.mark.parametrize("convention", ["ntk", "cob19"])
+def test_a_step_on_a_sum_of_neurons_is_a_canonical_step_of_the_network_of_that_scale(convention, power):
+    """f = c Σσ* and its gradient written out, against `mf.GD` with the converted scale and step."""
+    rng, m, eta = np.random.default_rng(0), 6, 0.3
+    X, y, theta = rng.normal(size=(9, 3)), rng.normal(size=9), rng.normal(size=(m, 4))
+    factor = m**-0.5 if convention == "ntk" else m**-power
+    if convention == "ntk":
+        c, decay = cv.ntk(eta, neurons=m, weight_decay=0.2), 0.2
+    else:
+        c, decay = cv.cob19(eta, neurons=m, factor=factor), 0.0
+    a, s = theta[:, 0], np.tanh(X @ theta[:, 1:].T)
+    residual = (factor * s @ a - y) / len(y)
+    slopes = a * (1 - s**2) * residual[:, None]
+    gradient = factor * np.column_stack([residual @ s, slopes.T @ X])
+    speed = eta if convention == "ntk" else eta / factor**2
+    want = theta - speed * gradient - eta * decay * theta
+    network = mf.Network(mf.activations.tanh, output="trained", scale=c.scale)
+    model = mf.Model(mf.data.Dataset(X, y), network, mf.init.Points(theta), ridge=c.ridge)
+    run = mf.solve(model, mf.GD(m, step=c.step), horizon=c.step, save_at=[c.step])
+    np.testing.assert_allclose(run.final, want, rtol=1e-13, atol=1e-14)  # roundings
