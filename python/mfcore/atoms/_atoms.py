@@ -83,7 +83,8 @@ class Atoms:
             raise ValueError(f"step must be given with method={self.method!r}")
         if self.method not in _FIXED and self.step is not None:
             raise ValueError(
-                f"step must be left out with method={self.method!r}, which chooses its own, got {self.step!r}"
+                f"step must be left out with method={self.method or 'dopri5'!r}, which chooses its own, got "
+                f"{self.step!r}"
             )
         if self.count is not None:
             object.__setattr__(self, "count", check.count(self.count, "count"))

@@ -65,15 +65,13 @@ def fourier(
         f̂(S) for each set, shape (len(sets),), or the pair of them and their errors.
 
     Examples:
-        >>> import math, mfcore as mf
-        >>> model = mf.Model(
-        ...     mf.data.Staircase(math.inf, [(0,), (0, 1)]),
-        ...     mf.Network(mf.activations.sigmoid, output="trained"),
-        ...     mf.init.Product(a=mf.init.Uniform(-1, 1), w=mf.init.Sphere(1.0)),
-        ... )
-        >>> run = mf.solve(model, mf.Atoms(64), horizon=400.0, save_at=[400.0])
-        >>> mf.theory.fourier(model, run.final, [(0,), (1,), (0, 1)]).round(2) + 0.0
-        array([1., 0., 1.])
+        f(x) = (x_0 + x_1 + 2x_4)²:
+
+        >>> import mfcore as mf
+        >>> law = mf.data.Staircase(5, [(0,), (0, 1)])
+        >>> model = mf.Model(law, mf.Network(mf.activations.polynomial([0.0, 0.0, 1.0])))
+        >>> mf.theory.fourier(model, [[1.0, 1.0, 0.0, 0.0, 2.0]], [(), (0,), (0, 1)]).round(12) + 0.0
+        array([6., 0., 2.])
     """
     law = _law(model, "hypercube")
     if not isinstance(law.directions, int):
