@@ -43,7 +43,8 @@ class Atoms:
         method: ``"dopri5"`` chooses its steps; ``"euler"``, ``"heun"`` and ``"rk4"`` have a fixed `step`.
             With noise ``"euler"`` (weak order 1) or ``"heun"`` (weak order 2). ``"lsoda"``, ``"bdf"`` and
             ``"radau"`` are SciPy's solvers for stiff problems, such as rates that differ by orders of
-            magnitude; they hold a matrix of the size of the state squared.
+            magnitude; they hold a matrix of the size of the state squared. None: ``"lsoda"`` where rates
+            differ by a factor of 100 or more and at most 500 numbers move, else ``"dopri5"``.
         step: Step size h of schemes with fixed steps; the clock is t = k·h.
         tolerance: Stop when the root mean square of ∇Ψ_λ over ρ is below it.
 
@@ -67,7 +68,7 @@ class Atoms:
     start: Cloud | None = None
     rtol: float = 1e-8
     atol: float = 1e-10
-    method: str = "dopri5"
+    method: str | None = None
     step: float | None = None
     tolerance: float | None = None
 
@@ -76,12 +77,14 @@ class Atoms:
             check.instance(self.start, "start", Cloud, "an mf.Cloud(points, weights)")
         if self.count is not None and self.start is not None:
             raise ValueError(f"count must be left out with start, got {self.count!r}")
-        check.choice(self.method, "method", ("dopri5", *_FIXED, *KINDS))
+        if self.method is not None:
+            check.choice(self.method, "method", ("dopri5", *_FIXED, *KINDS))
         if self.method in _FIXED and self.step is None:
             raise ValueError(f"step must be given with method={self.method!r}")
         if self.method not in _FIXED and self.step is not None:
             raise ValueError(
-                f"step must be left out with method={self.method!r}, which chooses its own, got {self.step!r}"
+                f"step must be left out with method={self.method or 'dopri5'!r}, which chooses its own, got "
+                f"{self.step!r}"
             )
         if self.count is not None:
             object.__setattr__(self, "count", check.count(self.count, "count"))

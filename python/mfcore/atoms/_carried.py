@@ -187,6 +187,7 @@ class Carried:
         self, system: _core.System, start: FloatArray, weights: FloatArray, first_step: float
     ) -> _core.Flow | ImplicitFlow:
         method, reduced = self._method, self._reduced
+        assert method.method is not None  # the rung chose one
         if method.method in KINDS:
             return ImplicitFlow(
                 system,

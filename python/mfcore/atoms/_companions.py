@@ -122,6 +122,7 @@ class Companions:
 
     def _error_of_steps(self, residual: FloatArray, longer: FloatArray) -> float:
         difference, kind = error_between(residual, longer, self._power), self._method.method
+        assert kind is not None  # the rung chose one
         if kind in KINDS:
             return _GUESS * difference
         of_steps, steps = self._atoms.counts[3], self._longer.counts[0]
@@ -135,14 +136,14 @@ class Companions:
 
     @property
     def _power(self) -> float:
-        return float(self._reduced.weights @ self._reduced.targets**2)
+        return float(np.abs(self._reduced.weights) @ self._reduced.targets**2)
 
     def _predictions(self, run: Carried) -> FloatArray:
         """√p_q (f_q − y_q) of one run."""
         return self._residual(run.moments(run.points, run.weights))
 
     def _residual(self, f: FloatArray) -> FloatArray:
-        return np.asarray(np.sqrt(self._reduced.weights) * (f - self._reduced.targets))
+        return np.asarray(np.sqrt(np.abs(self._reduced.weights)) * (f - self._reduced.targets))
 
     def _even(self, t: float) -> float:
         """The last time up to t that fixed steps of twice the length can reach."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 _MOST_GAUSS = 64  # most Gauss nodes per coordinate
 _ATOM_NUMBERS = 12  # numbers held per coordinate of an atom: stages of a step, and copies
+_STIFF = 100.0  # rates that differ by this factor are taken to make the system stiff
+_MATRIX = (
+    500  # most numbers in the state of an implicit scheme that is chosen here, which factors their matrix
+)
 _SHARE = 0.01  # the panels of ρ₀ may err by this fraction of the relative tolerance of a step
 
 
@@ -40,8 +45,9 @@ class AtomRung:
     """A run of `mf.Atoms`: atoms in their own field and, without noise, coarser runs that give the error."""
 
     def __init__(self, method: Atoms, model: Model | ReducedModel, seed: int, threads: int) -> None:
-        self._method, self._seed, self._threads = method, seed, threads
+        self._seed, self._threads = seed, threads
         self._reduced = reduced = reduced_of(model)
+        self._method = method = _chosen(method, reduced)
         _check(method, reduced)
         self._noisy = reduced.temperature > 0
         self._mesh: Mesh | None = None
@@ -85,7 +91,7 @@ class AtomRung:
             return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), []
         line = curve(initial)
         if line is not None and count >= LEAST and method.method == "dopri5":
-            root = np.sqrt(reduced.weights)
+            root = np.sqrt(np.abs(reduced.weights))
             self._most = count // NODES
             self._mesh = start_mesh(
                 line,
@@ -222,6 +228,24 @@ def _default(free: int, noisy: bool) -> int:
     if noisy:
         return 10_000
     return {0: 1, 1: 1024, 2: 1024}.get(free, 4096)
+
+
+def _chosen(method: Atoms, reduced: ReducedModel) -> Atoms:
+    """With a scheme, if the user named none: an implicit one where the rates alone make the system stiff."""
+    if method.method is not None:
+        return method
+    speeds = [rate for rate in reduced.rates if rate > 0]
+    stiff = bool(speeds) and max(speeds) >= _STIFF * min(speeds)
+    if method.start is not None:
+        count = len(method.start)
+    elif reduced.initial is None:
+        count = 0
+    else:
+        free = freedom(reduced.initial)
+        count = method.count or (_MOST_GAUSS if free == 1 else _default(free, False))
+    few = count * len(reduced.coordinates) <= _MATRIX
+    implicit = stiff and few and reduced.temperature == 0
+    return replace(method, method="lsoda" if implicit else "dopri5")
 
 
 def _check(method: Atoms, reduced: ReducedModel) -> None:

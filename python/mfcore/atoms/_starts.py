@@ -139,7 +139,7 @@ def _from_uniform(block: Any, u: FloatArray) -> FloatArray:
     p = block.directions
     parts = [special.ndtri(u[:, :p]), *(_chi_quantile(d, u[:, [p + j]]) for j, d in enumerate(block.dims))]
     rows = reduce(lambda a, b: np.concatenate([a, b], axis=1), parts)
-    return np.asarray(block.radius * rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    return np.asarray(block.on_sphere(rows))
 
 
 def _chi_quantile(d: float, u: FloatArray) -> FloatArray:

@@ -50,7 +50,7 @@ def canonical(link: Any, p: int, inputs: str) -> LinkFunction | Terms:
     if isinstance(link, Mapping):
         if not link:
             raise ValueError("link must have at least one coefficient, got {}")
-        key_of = fourier_key if inputs == "hypercube" else _degrees
+        key_of = fourier_key if inputs == "hypercube" else degrees_key
         terms: Terms = {}
         for key, value in link.items():
             clean = key_of(key, p, "link")
@@ -84,7 +84,8 @@ def fourier_key(key: Any, p: int | None, name: str) -> tuple[int, ...]:
     return coordinates
 
 
-def _degrees(key: Any, p: int, name: str) -> tuple[int, ...]:
+def degrees_key(key: Any, p: int, name: str) -> tuple[int, ...]:
+    """A tuple of p degrees, each at least 0."""
     if not isinstance(key, tuple):
         raise TypeError(f"{name} must use tuples of degrees such as (1, 0), got {key!r}")
     if len(key) != p:

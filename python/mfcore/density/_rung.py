@@ -18,6 +18,7 @@ from .._base.check import FloatArray
 from ..grids._grid import Grid, transfer
 from ..measures._measure import Density
 from ..model import Model
+from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 from ..runs._ends import End, Ended, ended
 from ..runs._reduced import reduced_of
@@ -75,6 +76,7 @@ class DensityRung:
 
     def __init__(self, method: PDE, model: Model | ReducedModel, threads: int) -> None:
         self._reduced, self._method, self._threads = reduced_of(model), method, threads
+        require_convex(self._reduced, "mf.PDE")
         self._scheme = method.scheme_for(self._reduced)
         grid, mass = initial_grid(self._reduced, method)
         grid = grid.with_features()

@@ -17,6 +17,7 @@ from .._base.turn import Turn
 from ..grids._grid import Grid
 from ..measures._measure import Density
 from ..model import Model
+from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 
 
@@ -36,6 +37,7 @@ class _FiniteVolume:
     ) -> None:
         check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
         reduced = model if isinstance(model, ReducedModel) else model.reduce()
+        require_convex(reduced, "finite volumes")
         k = len(reduced.coordinates)
         moving = sum(rate > 0 for rate in reduced.rates)
         if k != self.coordinates or moving < k:

@@ -157,7 +157,7 @@ class GaussianExact:
         b = seen[:, self._w_at - 1] if self._network.has_b else np.zeros(len(seen))
         w = seen[:, self._w_at :]
         if isinstance(label, HermiteLabel):
-            value, db, dw = _hermite_correlation(self._network, label, b, w)
+            value, db, dw = hermite_correlation(self._network, label, b, w)
         else:
             value, db, dw = _mean(self._network, float(label), b, w, want_grad)
         if not want_grad:
@@ -204,7 +204,7 @@ def _diagonal_law(parts: Sequence[GaussianPart]) -> tuple[list[float], list[int]
 def _mean(
     network: Network, label: float, b: FloatArray, w: FloatArray, want_grad: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """`_hermite_correlation` for a constant label, in few calls: only k = 0 of eq. (4.27) is left.
+    """`hermite_correlation` for a constant label, in few calls: only k = 0 of eq. (4.27) is left.
 
     Derivatives that are not wanted are not formed: b and w stand in their places.
     """
@@ -217,7 +217,7 @@ def _mean(
     return value, label * s[:, 0], along[:, None] * w
 
 
-def _hermite_correlation(
+def hermite_correlation(
     network: Network, label: HermiteLabel, b: FloatArray, w: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """E[y σ(b + ⟨w, g⟩)] and its derivatives in b and w, by Stein's lemma: eq. (4.27).

@@ -132,18 +132,32 @@ class Chi:
 
 @dataclass(frozen=True)
 class SpherePoint:
-    """Parts of a uniform point on a sphere: `directions` coordinates, then the norms of blocks of `dims`."""
+    """Parts of a uniform point on a sphere: `directions` coordinates, then the norms of blocks of `dims`.
+
+    With `implied` the last norm is left out: the others tell it.
+    """
 
     radius: float
     directions: int
     dims: tuple[float, ...]
+    implied: bool = False
+
+    @property
+    def columns(self) -> int:
+        """How many coordinates a point has."""
+        return self.directions + len(self.dims) - self.implied
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Normalised Gaussian coordinates, and norms of blocks of them."""
         along = rng.standard_normal((n, self.directions))
         norms = [np.sqrt(rng.chisquare(d, (n, 1))) for d in self.dims]
         parts = np.concatenate([along, *norms], axis=1)
-        return np.asarray(self.radius * parts / np.linalg.norm(parts, axis=1, keepdims=True))
+        return self.on_sphere(parts)
+
+    def on_sphere(self, parts: FloatArray) -> FloatArray:
+        """The points in the directions of rows of all parts, shape (n, columns)."""
+        scaled = self.radius * parts / np.linalg.norm(parts, axis=1, keepdims=True)
+        return np.asarray(scaled[:, : self.columns])
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Nodes one coordinate after the other: Gegenbauer nodes for coordinates, Jacobi nodes for norms."""
@@ -155,7 +169,7 @@ class SpherePoint:
             left -= 1
         for d in self.dims:
             if d == left:
-                return np.column_stack([points, rest]), weights
+                return (points if self.implied else np.column_stack([points, rest])), weights
             # The share of the first block in |x|² is Beta(d/2, (left − d)/2).
             t, w = special.roots_jacobi(n, (left - d) / 2 - 1, d / 2 - 1)
             points, weights, rest = _extend(points, weights, rest, np.sqrt((1 + t) / 2), w / w.sum())
@@ -169,7 +183,7 @@ class SpherePoint:
         for k in (*[1.0] * self.directions, *self.dims):
             low, high = (1.0, 1.0) if k == n else special.betaincinv(k / 2, (n - k) / 2, [_TAIL, 1 - _TAIL])
             found.append((self.radius * math.sqrt(low), self.radius * math.sqrt(high)))
-        return [(-high, high) for _, high in found[: self.directions]] + found[self.directions :]
+        return [(-high, high) for _, high in found[: self.directions]] + found[self.directions : self.columns]
 
     def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
         """Masses of many nodes, each shared among the cells around it: the law has no density in these

@@ -10,6 +10,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ..expectations._rules import Expectation
 from ..model import Model
+from ..reductions._given import require_flat
 from ..reductions._model import ReducedModel
 from ._cells import check_density, log_volumes, reduction_for
 from ._functions import grad_psi, psi, risk
@@ -100,6 +101,8 @@ def dissipation(
         4.0
     """
     reduced = reduction_for(model, measure)
+    if reduced is not None:
+        require_flat(reduced, "mf.dissipation")
     target = model if reduced is None else reduced
     if target.temperature > 0:
         if not isinstance(measure, Density) or reduced is None:

@@ -171,7 +171,7 @@ def grad_psi(
         decaying = _decaying(at.model, z)
         gradient[:, decaying] += model.ridge * z[:, decaying]
     if at.lift is not None:
-        gradient = at.lift.lift(rows, gradient)
+        gradient = at.lift.lift_velocity(rows, gradient)
     if isinstance(model, Model) and neurons:
         network = model.network
         gradient[:, list(network.still)] = 0.0

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..measures._measure import Cloud, Density, as_measure
 from ..model import Model
+from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 from ..runs._clock import FixedClock
 from ..runs._difference import error_between
@@ -58,6 +59,7 @@ class JkoRung:
 
     def __init__(self, method: JKO, model: Model | ReducedModel, threads: int) -> None:
         self.reduced = reduced_of(model)
+        require_convex(self.reduced, "mf.JKO")
         self._method, self._tau, self.clock = method, method.tau, FixedClock(method.tau)
         _check_model(self.reduced)
         self._threads = threads

@@ -206,7 +206,7 @@ class NonlinearRung:
         with np.errstate(all="ignore"):  # what is not finite is reported as divergence
             if self._noisy:
                 velocity = self._descent(self._coordinates.of(rows), residual)
-                velocity = self._coordinates.lift(rows, velocity)
+                velocity = self._coordinates.lift_velocity(rows, velocity)
             else:
                 velocity = self._descent(rows, residual)
                 velocity[self._frozen] = 0.0

@@ -5,6 +5,7 @@
 - `_of_laws`: features at the nodes of a law, and the error of those nodes
 - `_nodes`: data nodes from the symmetry that a law describes
 - `_node_rules`: quadrature rules for them
+- `_sphere`: features of networks with |w| = 1
 - `_project`: from neurons to reduced coordinates and back
 - `_init`: initial laws in reduced coordinates
 - `_tables`: features on a grid, compressed

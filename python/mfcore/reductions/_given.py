@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._base import check
 from .._base.check import FloatArray
+
+if TYPE_CHECKING:
+    from ._model import ReducedModel
 
 
 class Batched:
@@ -76,3 +79,40 @@ def frozen(array: FloatArray) -> FloatArray:
     array = array.copy()
     array.flags.writeable = False
     return array
+
+
+def require_flat(reduced: ReducedModel, what: str) -> None:
+    """Refuse a curved space for `what`, which takes gradients for derivatives of Φ.
+
+    Examples:
+        >>> import numpy as np, mfcore as mf
+        >>> z = mf.ReducedModel(
+        ...     coordinates=["z"], weights=[1.0], targets=[1.0], features=lambda z: z, curved=True
+        ... )
+        >>> require_flat(z, "mf.PDE")
+        Traceback (most recent call last):
+        ValueError: model must have flat coordinates for mf.PDE, got (z) on a curved space; mf.Atoms runs
+    """
+    if reduced.curved:
+        raise ValueError(
+            f"model must have flat coordinates for {what}, got ({', '.join(reduced.coordinates)}) on a "
+            "curved space; mf.Atoms runs"
+        )
+
+
+def require_convex(reduced: ReducedModel, what: str) -> None:
+    """Refuse for `what` a risk that is not convex in ρ, and a curved space.
+
+    Examples:
+        >>> import numpy as np, mfcore as mf
+        >>> z = mf.ReducedModel(coordinates=["z"], weights=[-1.0], targets=[0.0], features=lambda z: z)
+        >>> require_convex(z, "mf.gibbs")
+        Traceback (most recent call last):
+        ValueError: weights must be > 0 for mf.gibbs, which rests on a convex risk, got -1; mf.Atoms runs
+    """
+    require_flat(reduced, what)
+    least = float(reduced.weights.min())
+    if least < 0:
+        raise ValueError(
+            f"weights must be > 0 for {what}, which rests on a convex risk, got {least:g}; mf.Atoms runs"
+        )

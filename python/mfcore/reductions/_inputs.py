@@ -13,6 +13,7 @@ from ..activations import Activation
 from ..data._symmetry import Split
 from ._nodes import Nodes
 from ._project import coordinates_of
+from ._sphere import completed
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -31,6 +32,7 @@ class Inputs:
         activation, has_a, has_b, dims, scale: As in `_core.ReducedFeatures`.
         split: The parts of x; None where the coordinates are x itself, or d is infinite.
         present: Which coordinates of the split there are; parts of dimension 0 have none.
+        sphere: Points leave out their radius, because |w| = 1.
     """
 
     nodes: FloatArray
@@ -41,6 +43,7 @@ class Inputs:
     scale: float
     split: Split | None
     present: tuple[int, ...]
+    sphere: bool
 
     def of(self, X: FloatArray) -> FloatArray:
         """The coordinates of inputs x, shape (n, d) to (n, m)."""
@@ -65,6 +68,8 @@ class Inputs:
 
     def predict(self, points: FloatArray, weights: FloatArray, z: FloatArray) -> FloatArray:
         """f(z) = ∫Φ_z dρ at rows of coordinates, shape (n,)."""
+        if self.sphere:
+            points = completed(points, self.has_a + self.has_b)
         value = np.empty(len(z))
         block = max(1, _BLOCK // len(points))
         for first in range(0, len(z), block):
@@ -93,4 +98,4 @@ def inputs_of(model: Model, found: Nodes) -> Inputs:
         names = (*found.directions, *found.radii)
         present = tuple(j for j, name in enumerate((*split.inside, split.outside)) if name in names)
     sigma, has_a, has_b = network.activation, network.has_a, network.has_b
-    return Inputs(found.rows, sigma, has_a, has_b, found.dims, network.scale, split, present)
+    return Inputs(found.rows, sigma, has_a, has_b, found.dims, network.scale, split, present, network.sphere)

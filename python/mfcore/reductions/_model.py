@@ -37,7 +37,8 @@ class ReducedModel:
 
     Args:
         coordinates: Names of the k coordinates.
-        weights: p_q > 0 of the nodes, sum 1.
+        weights: p_q > 0 of the nodes, sum 1. Or of either sign, with any sum but no 0, such as of particles
+            that attract each other: then R is not convex, and what rests on that refuses; `mf.Atoms` runs.
         targets: y_q.
         features: Callable from z, shape (n, k), to Φ_q(z), shape (n, Q).
         gradients: Callable from z to ∂Φ_q/∂z_c, shape (n, Q, k). None: whatever needs gradients is refused.
@@ -54,6 +55,8 @@ class ReducedModel:
         decays: Which coordinates weight decay acts on; by default those that move.
         initial: The law ρ₀ of z: has ``sample(n, rng)``, shape (n, k), and ``quadrature(n)``, points and
             weights, such as `ReducedInit`. None if there is none in these coordinates.
+        curved: The coordinates are those of a curved space, such as the unit sphere, and `gradients` are
+            the directions that atoms descend, not derivatives. What needs derivatives refuses the model.
         d: Dimension of the inputs, where it means something.
         node_error: Measured error of V from summing over nodes, and of U where more nodes show it, relative
             to the features; None if unknown.
@@ -90,6 +93,7 @@ class ReducedModel:
     rates: tuple[float, ...] = ()
     decays: tuple[bool, ...] = ()
     initial: Any = None
+    curved: bool = False
     d: float | None = None
     node_error: float | None = None
     inputs: Inputs | None = None
@@ -101,9 +105,10 @@ class ReducedModel:
         put("coordinates", names_of(self.coordinates))
         k = len(self.coordinates)
         weights = check.array(self.weights, "weights", shape=(None,))
-        if weights.min() <= 0 or abs(weights.sum() - 1) > 1e-9:
+        if not weights.all() or (weights.min() > 0 and abs(weights.sum() - 1) > 1e-9):
             raise ValueError(
-                f"weights must be > 0 and sum to 1, got smallest {weights.min():g}, sum {weights.sum():.12g}"
+                "weights must be > 0 and sum to 1, or of either sign without 0, got smallest "
+                f"{weights.min():g}, sum {weights.sum():.12g}"
             )
         put("weights", frozen(weights))
         put("targets", frozen(check.array(self.targets, "targets", shape=weights.shape)))
@@ -120,6 +125,7 @@ class ReducedModel:
         if min(self.rates) < 0:
             raise ValueError(f"rates must be >= 0, got {list(self.rates)}")
         put("decays", flags(self.decays or [rate > 0 for rate in self.rates], "decays", k))
+        put("curved", check.boolean(self.curved, "curved"))
         if self.d is not None:
             put("d", check.number(self.d, "d", above=0, finite=False))
         if self.node_error is not None:
@@ -246,6 +252,9 @@ def reduce(model: Model, *, limit: bool = False, nodes: int | None = None) -> Re
     see kinks of r ≪ s at all. Two radii of one size are as accurate from d = 38 on, and lose 1e-3 in ∇Ψ
     where r₂ is far smaller than an r₁ of three dimensions. `node_error` is measured where kinks are sharp,
     and `Trajectory.error` contains it.
+
+    Networks with ``sphere=True`` have coordinates (a, b, s…) on |w| = 1, where the norm across the
+    directions is implied, for laws with directions (`mf.data.MultiIndex` and its like).
 
     Args:
         model: With a law that has a symmetry, or with at most three parameters per neuron.

@@ -19,6 +19,7 @@ from ._init import MOST_NODES, reduced_init
 from ._inputs import inputs_of
 from ._model import ReducedModel
 from ._nodes import Nodes, kinked, nodes_of
+from ._sphere import on_sphere
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -64,15 +65,15 @@ class Features(_core.ReducedFeatures):
 
 def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
     """The reduction of `model`; raises ValueError if none is known."""
-    if model.network.sphere:
-        raise ValueError(
-            "network must have sphere=False to be reduced, got sphere=True: |w| = 1 would tie the reduced "
-            "coordinates to each other"
-        )
     n = None if nodes is None else check.integer(nodes, "nodes", at_least=1, at_most=MOST_NODES)
     found = nodes_of(model, limit, n)
     reduced = _assemble(model, found)
-    return replace(reduced, node_error=_node_error(model, limit, n, reduced, found))
+    reduced = replace(reduced, node_error=_node_error(model, limit, n, reduced, found))
+    if not model.network.sphere:
+        return reduced
+    core = reduced._compiled
+    assert core is not None
+    return on_sphere(model, reduced, core, len(found.directions) if found.radii else 0)
 
 
 def _assemble(model: Model, found: Nodes) -> ReducedModel:

@@ -11,6 +11,7 @@ from .._base.check import FloatArray
 from ..data import DataLaw
 from ..data._symmetry import Split
 from ..network import Network
+from ._sphere import completed
 
 Projection = Callable[[FloatArray], FloatArray]
 
@@ -44,6 +45,7 @@ class Coordinates:
         present = [*range(self._outer), *(self._outer + j for j, c in enumerate(possible) if c in own)]
         self._present = present  # parts of dimension 0 have no coordinate
         self._columns = self._outer + len(possible)
+        self._implied = network.sphere  # r, by |w| = 1
 
     def of(self, theta: FloatArray) -> FloatArray:
         """Reduced coordinates of neurons, (N, D) to (N, k)."""
@@ -56,12 +58,32 @@ class Coordinates:
     def lift(self, theta: FloatArray, values: FloatArray) -> FloatArray:
         """Rows in the directions of `theta` with reduced coordinates `values`, (N, k) to (N, D).
 
-        It is linear in them, and so lifts velocities as well: w moves by ṡ along the axes and by ṙ·w/r in the
-        part with norm r. Where r = 0 there is no direction: the part stays 0.
+        The part of w with norm r is scaled to its new norm. Where r = 0 there is no direction: it stays 0.
         """
-        outer, split = self._outer, self._split
-        full = np.zeros((len(theta), self._columns))
+        full = self._full(values)
+        if self._implied:
+            full[:, -1] = completed(values, self._outer)[:, -1]
+        return self._along(theta, full)
+
+    def lift_velocity(self, theta: FloatArray, velocity: FloatArray) -> FloatArray:
+        """Velocities of the rows `theta` whose reduced coordinates move with `velocity`, (N, k) to (N, D):
+        w moves by ṡ along the axes and by ṙ·w/r in the part with norm r.
+        """
+        full = self._full(velocity)
+        if self._implied:  # s·ṡ + r·ṙ = 0
+            z = completed(self.of(theta), self._outer)
+            turned = -np.sum(z[:, self._outer : -1] * velocity[:, self._outer :], axis=1)
+            full[:, -1] = _ratio(turned, z[:, -1])
+        return self._along(theta, full)
+
+    def _full(self, values: FloatArray) -> FloatArray:
+        """With zeros for the coordinates that there are none of."""
+        full = np.zeros((len(values), self._columns))
         full[:, self._present] = values
+        return full
+
+    def _along(self, theta: FloatArray, full: FloatArray) -> FloatArray:
+        outer, split = self._outer, self._split
         along, rest = split.parts(theta[:, outer:])
         inside = full[:, outer:-1]
         if split.radial:

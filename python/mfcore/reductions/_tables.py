@@ -28,7 +28,7 @@ class Table:
     def compress(self, tolerance: float = 1e-12) -> LowRank:
         """Compress the table to basis · coefficients of low rank.
 
-        What counts is what reaches the potential and the risk: the deviation of √p_q Φ_q in any cell is at
+        What counts is what reaches the potential and the risk: the deviation of √|p_q| Φ_q in any cell is at
         most `tolerance` times the largest entry of this kind.
 
         Examples:
@@ -40,7 +40,7 @@ class Table:
             (50, 2)
         """
         tolerance = check.number(tolerance, "tolerance", above=0)
-        scale = np.sqrt(self.weights)
+        scale = np.sqrt(np.abs(self.weights))
         flat = self.values.reshape(-1, self.values.shape[-1])
         basis, coefficients, error = _core.compress(flat * scale, tolerance)
         return LowRank(basis, coefficients / scale, error)

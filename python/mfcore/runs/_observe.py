@@ -177,7 +177,10 @@ def reduced_observables(
     columns: dict[str, Column] = {}
     if isinstance(model, Model):
         w = [c for c, name in enumerate(names) if name not in ("a", "b")]
-        columns["norm"] = lambda rows: np.linalg.norm(rows[..., w], axis=-1)
+        if model.network.sphere:
+            columns["norm"] = lambda rows: np.ones(rows.shape[:-1])
+        else:
+            columns["norm"] = lambda rows: np.linalg.norm(rows[..., w], axis=-1)
         names = tuple(name for name in names if name in ("a", "b", *projections(model.data)))
     for c, name in enumerate(reduced.coordinates):
         if name in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._base import check
+from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 
 Box = list[tuple[float, float]]
@@ -30,6 +31,7 @@ def as_box(extent: Any, reduced: ReducedModel) -> Box:
 
 def moving(reduced: ReducedModel) -> ReducedModel:
     """Refuse a model with coordinates at rest: minimising over all measures would change their law."""
+    require_convex(reduced, "a minimum over all measures")
     still = [name for name, rate in zip(reduced.coordinates, reduced.rates, strict=True) if rate == 0]
     if still:
         raise ValueError(

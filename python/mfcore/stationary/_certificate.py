@@ -18,6 +18,7 @@ from ..measures._functions import risk
 from ..measures._measure import Density, as_measure
 from ..measures._place import AnyModel, MeasureLike
 from ..model import Model
+from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 from ..reductions._project import Coordinates
 from ._boxes import as_box, moving
@@ -110,6 +111,7 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
     if reduced is None:
         assert isinstance(model, Model)
         return _of_neurons(model, measure, extent)
+    require_convex(reduced, "mf.certificate")
     if reduced.temperature == 0:
         points, weights = as_measure(measure, "measure", len(reduced.coordinates))
         return _convexity(reduced, points, weights, extent)
@@ -126,6 +128,7 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
 def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
     """The certificate of neurons: that of their rotation average, plus what averaging gains (eq. (5.13))."""
     reduced = model.reduce()
+    require_convex(reduced, "mf.certificate")
     assert model.row is not None  # neurons: see reduction_for
     rows, weights = as_measure(measure, "measure", model.row)
     points = Coordinates(model.network, model.data, reduced.coordinates).of(rows)

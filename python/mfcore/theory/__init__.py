@@ -18,6 +18,8 @@ from ..lazy._kernel import tangent_kernel
 from ..lazy._laziness import Laziness, laziness
 from ._budget import GAPS, RUNGS, Bound, Ladder
 from ._kernel_ridge import RegressionDraws, kernel_ridge
+from ._coefficients import fourier, hermite
+from ._filtered import filtered_pca
 from ._ladder import ladder
 from ._leap import information_exponent, isoleap, leap
 from ._rates import Rate, Rates, rates_in_dimension
@@ -37,6 +39,9 @@ __all__ = [
     "RegressionRisk",
     "Spectrum",
     "StepProposal",
+    "filtered_pca",
+    "fourier",
+    "hermite",
     "information_exponent",
     "isoleap",
     "kernel_ridge",
