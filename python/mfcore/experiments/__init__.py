@@ -25,6 +25,10 @@ NAMES = (
     "noisy",
     "ladder",
     "three-atoms",
+    "approximation",
+    "fluctuations",
+    "geometry",
+    "noisy-convergence",
 )
 
 

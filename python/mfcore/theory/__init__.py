@@ -15,6 +15,15 @@ Examples:
 
 from ..lazy._kernel import tangent_kernel
 from ..lazy._laziness import Laziness, laziness
+from ..perturbations._approximation import approximation_gap, path_norm
+from ..perturbations._bounds import Theorem, bounds
+from ..perturbations._diagnose import Diagnosis, diagnose
+from ..perturbations._fixed_points import FixedPoint, fixed_points
+from ..perturbations._fluctuations import Fluctuations, fluctuations
+from ..perturbations._paths import Path, along
+from ..perturbations._quantise import quantise
+from ..perturbations._relaxation import Relaxation, relaxation
+from ..perturbations._stability import Stability, stability
 from ._budget import GAPS, RUNGS, Bound, Ladder
 from ._ladder import ladder
 from ._leap import information_exponent, isoleap, leap
@@ -26,22 +35,39 @@ __all__ = [
     "GAPS",
     "RUNGS",
     "Bound",
+    "Diagnosis",
+    "FixedPoint",
+    "Fluctuations",
     "Ladder",
     "Laziness",
+    "Path",
     "Rate",
     "Rates",
     "RegressionRisk",
+    "Relaxation",
     "Spectrum",
+    "Stability",
     "StepProposal",
+    "Theorem",
+    "along",
+    "approximation_gap",
+    "bounds",
+    "diagnose",
+    "fixed_points",
+    "fluctuations",
     "information_exponent",
     "isoleap",
     "ladder",
     "laziness",
     "leap",
     "modified_flow",
+    "path_norm",
     "propose_step",
+    "quantise",
     "rates_in_dimension",
     "regression_risk",
+    "relaxation",
+    "stability",
     "tangent_kernel",
     "zonal_spectrum",
 ]
