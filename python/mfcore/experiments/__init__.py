@@ -28,6 +28,7 @@ NAMES = (
     "approximation",
     "fluctuations",
     "geometry",
+    "global-convergence",
     "noisy-convergence",
 )
 

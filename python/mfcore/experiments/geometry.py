@@ -22,7 +22,7 @@ from ..measures._measure import Cloud
 from ..model import Model
 from ..movements._jko import JKO
 from ..network import Network
-from ..perturbations._paths import Path, along
+from ..perturbations._paths import RiskPath, along
 from ..plots._axes import COLORS
 from ..reductions._init import ReducedInit
 from ..runs._trajectory import Trajectory
@@ -90,7 +90,7 @@ def run(work: Work, size: Size) -> Report:
     )
 
 
-def _rows(mixed: Path, moved: Path, shares: FloatArray, radii: FloatArray) -> list[Row]:
+def _rows(mixed: RiskPath, moved: RiskPath, shares: FloatArray, radii: FloatArray) -> list[Row]:
     f = smoothed(START), smoothed(END)
     bend = float(np.mean((f[1] - f[0]) ** 2)) * 2
     h = 1e-3
@@ -133,7 +133,7 @@ def closed(r: float) -> float:
     return float(0.5 * (f[0] - 1) ** 2 + 0.5 * (f[1] + 1) ** 2)
 
 
-def _parabola(mixed: Path) -> float:
+def _parabola(mixed: RiskPath) -> float:
     """Where the risk is least along the mixtures."""
     return min(1.0, max(0.0, -float(mixed.slope[0]) / float(mixed.second[0])))
 
@@ -153,7 +153,7 @@ def _clouds(run: Trajectory) -> list[Cloud]:
     return [rho for rho in run.kept.values() if isinstance(rho, Cloud)]
 
 
-def _figure(mixed: Path, moved: Path, shares: FloatArray, radii: FloatArray) -> Any:
+def _figure(mixed: RiskPath, moved: RiskPath, shares: FloatArray, radii: FloatArray) -> Any:
     figure = blank((8.0, 3.4))
     left, right = figure.subplots(1, 2)
     ways = (("mixtures", mixed, COLORS[0]), ("geodesic of $W_2$", moved, COLORS[1]))

@@ -29,12 +29,12 @@ from ._report import Report
 from ._row import Row
 from ._work import Work
 
-RIDGE, TEMPERATURE, REACH = 0.2, 0.4, 5.0
-HORIZON = 24.0
+RIDGE, TEMPERATURE, REACH = 0.5, 0.4, 5.0
+HORIZON = 10.0
 MODEL = ReducedModel(
-    coordinates=["z"],
-    weights=[0.5, 0.5],
-    targets=[0.5, -1.0],
+    coordinates=("z",),
+    weights=np.array([0.5, 0.5]),
+    targets=np.array([0.5, -1.0]),
     ridge=RIDGE,
     temperature=TEMPERATURE,
     features=lambda z: np.concatenate([2 * np.tanh(2 * z), 2 * np.tanh(z - 0.5)], axis=1),
@@ -48,28 +48,36 @@ class Size:
     """Sizes of the run; the quick run has smaller ones."""
 
     cells: int = 800
+    step: float = 0.01
     points: int = 41
     temperatures: int = 9
 
 
 FULL = Size()
-QUICK = Size(cells=200, points=17, temperatures=5)
+QUICK = Size(cells=200, step=0.04, points=17, temperatures=5)
 
 
 def run(work: Work, size: Size) -> Report:
     """Follow a density from a narrow start on the wrong side, and stationary laws of falling temperature."""
     edges = np.linspace(-REACH, REACH, size.cells + 1)
     z = 0.5 * (edges[1:] + edges[:-1])
-    mass = np.exp(-((z - 2) ** 2) / 0.08)
+    mass = np.exp(-((z + 2) ** 2) / 0.08)
     start = Density(edges, mass / mass.sum())
     times = np.linspace(0.0, HORIZON, size.points)
-    pde = work.solve("pde", MODEL, PDE(start=start, error=False), horizon=HORIZON, save_at=times, keep="all")
+    pde = work.solve(
+        "pde",
+        MODEL,
+        PDE(start=start, error=False, step=size.step),
+        horizon=HORIZON,
+        save_at=times,
+        keep="all",
+    )
     energies = np.array([_energies(rho) for rho in pde.kept.values() if isinstance(rho, Density)])
     assert isinstance(pde.final, Density)
     rest = gibbs(MODEL, cells=size.cells, extent=(-REACH, REACH))
     assert isinstance(rest.measure, Density)
     modes = relaxation(MODEL, rest.measure)
-    cold = TEMPERATURE * 2.0 ** -np.arange(size.temperatures)
+    cold: FloatArray = np.asarray(TEMPERATURE * 0.5 ** np.arange(size.temperatures), dtype=np.float64)
     work.tell("stationary laws …")
     plain = replace(MODEL, ridge=0.0, temperature=0.0)
     least = optimum(plain, extent=(-REACH, REACH)).risk
@@ -135,9 +143,10 @@ def _figure(
     k = len(t) // 2
     line = between[k] * np.exp(-2 * modes.rate * (t - t[k]))
     left.plot(t, line, color="black", linestyle="--", linewidth=0.8, label="slope $-2μ_1$")
-    left.set(xlabel="$t$", ylabel="$F - F_*$", yscale="log", ylim=(1e-10, 3 * above.max()))
+    left.set(xlabel="$t$", ylabel="$F - F_*$", yscale="log", ylim=(0.3 * between.min(), 3 * above.max()))
     left.legend(frameon=False)
     quiet(right).plot(cold, excess, "o-", color=COLORS[1], markersize=3.5, linewidth=0.8)
     right.plot(cold, excess[-1] * cold / cold[-1], color="black", linestyle="--", linewidth=0.8)
     right.set(xlabel="temperature $1/β$", ylabel=r"$R(ρ_*) - \inf R$", xscale="log", yscale="log")
+    right.tick_params(which="minor", labelbottom=False)
     return figure

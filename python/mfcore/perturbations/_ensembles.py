@@ -34,13 +34,20 @@ class Field(Protocol):
 
 
 class NeuronField:
-    """The field of neurons on nodes x_q of weight 1/n."""
+    """The field of neurons on nodes x_q, of weight 1/n where no weights are given."""
 
-    def __init__(self, model: Model, X: FloatArray, y: FloatArray) -> None:
+    def __init__(
+        self,
+        model: Model,
+        X: FloatArray,
+        y: FloatArray,
+        weights: FloatArray | None = None,
+        noise: float | None = None,
+    ) -> None:
         network = model.network
         self._network, self._X, self._row = network, X, network.row(0)
-        self.weights, self.targets = np.full(len(y), 1 / len(y)), y
-        self.noise, self.numbers = model.data.noise_power(), 4 * len(y)
+        self.weights, self.targets = np.full(len(y), 1 / len(y)) if weights is None else weights, y
+        self.noise, self.numbers = model.data.noise_power() if noise is None else noise, 4 * len(y)
         speeds = dict(zip("abw", rates_of(model.rates), strict=True))
         self._rates = np.zeros(self._row + X.shape[1])
         for block, where in network.blocks(X.shape[1]).items():

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import activations
 from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import RNG
-from ..expectations._rules import Expectation
+from ..expectations._rules import Expectation, MonteCarlo
 from ..init import Paired, Points, Sphere
 from ..measures._functions import _evaluator
 from ..measures._measure import as_measure
@@ -19,11 +20,14 @@ from ..measures._place import AnyModel, MeasureLike, row_of
 from ..model import Model
 from ..reductions._init import ReducedInit, reduced_init
 from ..reductions._model import ReducedModel
+from ..reductions._nodes import _plain
 from ._draws import drawn
 from ._ensembles import FeatureField, Field, NeuronField, predictions, steps_for
 from ._linear import merged
 from ._on_nodes import nodes_of
 
+_SMOOTH = (64, 24, 12)  # Gauss nodes of each coordinate of normal inputs in 1, 2, 3 dimensions
+_LINEAR = (16, 16, 12, 8, 5, 4, 3, 3, 2, 2, 2, 2)  # the same for linear networks
 _SHIFT = 1e-2  # ε of the perturbed initial laws
 _HELD = 1 << 22  # numbers of one pass over sources
 _FEWEST, _MOST = 6, 32  # Gauss nodes in each random coordinate; where fewer are allowed ρ₀ is sampled
@@ -76,14 +80,15 @@ def fluctuations(
     and N(E f_N − f) → ½∫D²F dρ₀. All runs of perturbed initial laws are done side by side.
 
     Args:
-        model: A model with nodes (or `expectation`), or a `ReducedModel`; without noise.
+        model: A model, or a `ReducedModel`; without noise.
         horizon: T.
         save_at: Times, or how many, evenly from 0 to T.
         start: Atoms that stand for ρ₀. None: Gauss nodes of the model's initial law where `atoms` of them
             give 6 in each random coordinate (32 at most), all its points if it is a law of points, else
             `atoms` draws: the result is then that of the empirical law of these draws.
         atoms: Most atoms. The cost is proportional to their square.
-        expectation: For laws without nodes `mf.MonteCarlo(samples, rng)`.
+        expectation: For laws without nodes `mf.MonteCarlo(samples, rng)`. None: Gauss nodes of normal inputs,
+            in up to 3 dimensions (64, 24² or 12³ of them), 12 for linear networks.
         rng: For draws.
 
     Examples:
@@ -149,12 +154,18 @@ def _field(model: AnyModel, expectation: Expectation | None) -> Field:
         _evaluator(model, expectation, None)  # refuses an expectation
         return FeatureField(model)
     nodes = nodes_of(model, expectation)
-    if nodes is None:
+    if nodes is not None:
+        sampled = isinstance(expectation, MonteCarlo)  # labels with their noise
+        return NeuronField(model, *nodes, noise=0.0 if sampled else None)
+    # Of a linear network second moments are all that matters.
+    most = _LINEAR if model.network.activation == activations.linear else _SMOOTH
+    if model.data._parts() is None or model.d > len(most):
         raise ValueError(
-            "expectation must be mf.MonteCarlo(samples, rng) for fluctuations on a law without nodes, got "
-            f"{expectation!r} with {model.data!r}"
+            "expectation must be mf.MonteCarlo(samples, rng) for fluctuations on a law without nodes in more "
+            f"than {len(most)} dimensions, got {expectation!r} with {model.data!r}"
         )
-    return NeuronField(model, *nodes)
+    grid = _plain(model, most[int(model.d) - 1], False)
+    return NeuronField(model, grid.rows, grid.targets, grid.weights, grid.noise)
 
 
 def _start(model: AnyModel, start: MeasureLike | None, most: int, rng: RNG) -> tuple[FloatArray, FloatArray]:

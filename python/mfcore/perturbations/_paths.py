@@ -24,7 +24,7 @@ _EMPTY = 1e-14  # masses of a plan below this are rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path:
+class RiskPath:
     """The risk along a path of measures, as `along` returns it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Path:
 
     def __repr__(self) -> str:
         return (
-            f"Path({self.path}, risk={self.risk[0]:.6g} … {self.risk[-1]:.6g}, "
+            f"RiskPath({self.path}, risk={self.risk[0]:.6g} … {self.risk[-1]:.6g}, "
             f"least second derivative={self.second.min():.6g})"
         )
 
@@ -72,7 +72,7 @@ def along(
     X: npt.ArrayLike | None = None,
     expectation: Expectation | None = None,
     threads: int | None = None,
-) -> Path:
+) -> RiskPath:
     """R along the mixtures (1 − s)ρ₀ + sρ₁, or along a geodesic of W₂ on which neurons move straight on.
 
     R is convex along mixtures, always: d²R/ds² = 2‖f_{ρ₁} − f_{ρ₀}‖². The flow moves neurons, and there R
@@ -134,11 +134,11 @@ def along(
             risks[k] = risk(target, Cloud(rows, mass), **options)
             slopes[k] = 2 * mass @ np.sum(linear.products.gradient * moves, axis=1)
             seconds[k] = 2 * mass @ np.sum(linear.products.coupled(moves) * moves, axis=1)
-    found = Path(s, risks, slopes, seconds, None, length, path, pieces)
+    found = RiskPath(s, risks, slopes, seconds, None, length, path, pieces)
     if X is None:
         return found
     f = np.array([predict(model, found.measure(float(at)), X, threads=threads) for at in s])
-    return Path(s, risks, slopes, seconds, f, length, path, pieces)
+    return RiskPath(s, risks, slopes, seconds, f, length, path, pieces)
 
 
 def plan(

@@ -20,7 +20,7 @@ from ..perturbations._bounds import Theorem, bounds
 from ..perturbations._diagnose import Diagnosis, diagnose
 from ..perturbations._fixed_points import FixedPoint, fixed_points
 from ..perturbations._fluctuations import Fluctuations, fluctuations
-from ..perturbations._paths import Path, along
+from ..perturbations._paths import RiskPath, along
 from ..perturbations._quantise import quantise
 from ..perturbations._relaxation import Relaxation, relaxation
 from ..perturbations._stability import Stability, stability
@@ -40,11 +40,11 @@ __all__ = [
     "Fluctuations",
     "Ladder",
     "Laziness",
-    "Path",
     "Rate",
     "Rates",
     "RegressionRisk",
     "Relaxation",
+    "RiskPath",
     "Spectrum",
     "Stability",
     "StepProposal",

@@ -5,7 +5,13 @@ from dataclasses import replace
 import mfcore as mf
 import numpy as np
 import pytest
-from mfcore.experiments import approximation, fluctuations, geometry
+from mfcore.experiments import (
+    approximation,
+    fluctuations,
+    geometry,
+    global_convergence,
+    noisy_convergence,
+)
 
 
 def test_the_risk_is_convex_in_one_geometry_and_not_in_the_other(tmp_path):
@@ -46,3 +52,23 @@ def test_networks_fluctuate_as_theory_says(tmp_path):
     for row in report.rows[2:]:
         assert abs(row.measured - row.expected) < 4.9 * row.error + 0.2 * row.expected, report.table()
     assert report.write(tmp_path)[0].name == "fluctuations.png"
+
+
+def test_noise_brings_the_free_energy_down_between_its_bounds(tmp_path):
+    size = replace(noisy_convergence.QUICK, cells=100, points=13, temperatures=2)
+    report = mf.experiments.run("noisy-convergence", size=size)
+    assert all(row.agrees for row in report.rows[:-1]), report.table()
+    slope = report.rows[-1]
+    assert slope.measured == pytest.approx(slope.expected, rel=0.05)  # 100 cells, few save points
+    excess = report.arrays["excess"]
+    assert 0 < excess[1] < excess[0]
+    assert report.write(tmp_path)[0].name == "noisy-convergence.png"
+
+
+def test_wide_networks_find_the_minimum_more_often_than_narrow_ones(tmp_path):
+    size = replace(global_convergence.QUICK, neurons=(2, 24), replicas=3, horizon=40.0)
+    report = mf.experiments.run("global-convergence", size=size)
+    assert all(row.agrees for row in report.rows[:-1]), report.table()
+    risks = report.arrays["risk"]
+    assert np.median(risks[1]) < 0.1 * np.median(risks[0])  # two neurons cannot be four
+    assert report.write(tmp_path)[0].name == "global-convergence.png"

@@ -43,6 +43,22 @@ def test_a_linear_model_has_the_moments_of_its_mean_weight(ridge):
         assert math.isclose(found.offset[k], output, rel_tol=1e-7)
 
 
+def test_a_linear_model_on_normal_inputs_is_as_exact():
+    """x ~ N(0, Σ), y = ⟨w*, x⟩ + noise: w̄ as above, the noise in the risk alone."""
+    law = mf.data.Linear([1.0, -0.5], cov=np.diag([0.5, 1.5]), noise=0.3)
+    model = mf.Model(law, mf.Network(mf.activations.linear), mf.init.Gaussian(std=0.8), ridge=0.1)
+    found = theory.fluctuations(model, 1.0, [0.0, 1.0], atoms=36)
+    sigma, target = np.array([0.5, 1.5]), np.array([1.0, -0.5])
+    decay = np.exp(-(sigma + 0.1))
+    best = sigma * target / (sigma + 0.1)
+    gap = best * (1 - decay) - target
+    assert math.isclose(found.output[1], 0.64 * sigma @ decay**2, rel_tol=1e-8)
+    assert math.isclose(
+        found.variance[1], 4 * 0.64 * (sigma * gap * decay) @ (sigma * gap * decay), rel_tol=1e-7
+    )
+    assert math.isclose(found.risk[1], sigma @ gap**2 + 0.09, rel_tol=1e-8)
+
+
 def test_at_the_start_they_are_the_constants_of_independent_neurons():
     model = dataset()
     found = theory.fluctuations(model, 1e-9, [0.0], atoms=100)
@@ -142,7 +158,7 @@ def test_four_hundred_runs_of_finite_networks_agree():
 def test_what_is_not_known_is_refused():
     with pytest.raises(ValueError, match="temperature 0 for fluctuations"):
         theory.fluctuations(dataset(temperature=0.1), 1.0)
-    law = mf.data.IsotropicGaussians(d=3, delta=0.5)
+    law = mf.data.IsotropicGaussians(d=4, delta=0.5)
     gaussian = mf.Model(law, mf.Network(mf.activations.relu), mf.init.Radial(1.0))
     with pytest.raises(ValueError, match=r"expectation must be mf\.MonteCarlo"):
         theory.fluctuations(gaussian, 1.0)
