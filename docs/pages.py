@@ -21,6 +21,14 @@ TAKES = {
     "noisy": "2 minutes (3.2·10⁶ noisy steps of 800 neurons, d = 40)",
     "ladder": "10 minutes (16 replicas at five widths and four steps)",
     "three-atoms": "half a minute (most of it for the animation)",
+    "lazy-transition": "?",
+    "three-regimes": "?",
+    "kernel-staircase": "?",
+    "approximation": "?",
+    "fluctuations": "?",
+    "geometry": "?",
+    "global-convergence": "?",
+    "noisy-convergence": "?",
 }
 
 

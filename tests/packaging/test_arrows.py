@@ -32,6 +32,7 @@ PYTHON = [
     "atoms",
     "neurons density movements",
     "lazy stationary",
+    "perturbations",
     "theory",
     "plots",
     "experiments",

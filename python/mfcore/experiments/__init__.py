@@ -28,6 +28,11 @@ NAMES = (
     "lazy-transition",
     "three-regimes",
     "kernel-staircase",
+    "approximation",
+    "fluctuations",
+    "geometry",
+    "global-convergence",
+    "noisy-convergence",
 )
 
 

@@ -16,10 +16,19 @@ Examples:
 from ..lazy._bounds import LazyBounds, lazy_bounds
 from ..lazy._kernel import tangent_kernel
 from ..lazy._laziness import Laziness, laziness
+from ..perturbations._approximation import approximation_gap, path_norm
+from ..perturbations._bounds import Theorem, bounds
+from ..perturbations._diagnose import Diagnosis, diagnose
+from ..perturbations._fixed_points import FixedPoint, fixed_points
+from ..perturbations._fluctuations import Fluctuations, fluctuations
+from ..perturbations._paths import RiskPath, along
+from ..perturbations._quantise import quantise
+from ..perturbations._relaxation import Relaxation, relaxation
+from ..perturbations._stability import Stability, stability
 from ._budget import GAPS, RUNGS, Bound, Ladder
-from ._kernel_ridge import RegressionDraws, kernel_ridge
 from ._coefficients import fourier, hermite
 from ._filtered import filtered_pca
+from ._kernel_ridge import RegressionDraws, kernel_ridge
 from ._ladder import ladder
 from ._leap import information_exponent, isoleap, leap
 from ._rates import Rate, Rates, rates_in_dimension
@@ -30,6 +39,9 @@ __all__ = [
     "GAPS",
     "RUNGS",
     "Bound",
+    "Diagnosis",
+    "FixedPoint",
+    "Fluctuations",
     "Ladder",
     "Laziness",
     "LazyBounds",
@@ -37,9 +49,19 @@ __all__ = [
     "Rates",
     "RegressionDraws",
     "RegressionRisk",
+    "Relaxation",
+    "RiskPath",
     "Spectrum",
+    "Stability",
     "StepProposal",
+    "Theorem",
+    "along",
+    "approximation_gap",
+    "bounds",
+    "diagnose",
     "filtered_pca",
+    "fixed_points",
+    "fluctuations",
     "fourier",
     "hermite",
     "information_exponent",
@@ -50,9 +72,13 @@ __all__ = [
     "lazy_bounds",
     "leap",
     "modified_flow",
+    "path_norm",
     "propose_step",
+    "quantise",
     "rates_in_dimension",
     "regression_risk",
+    "relaxation",
+    "stability",
     "tangent_kernel",
     "zonal_spectrum",
 ]

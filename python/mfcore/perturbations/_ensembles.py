@@ -1,0 +1,153 @@
+"""Many clouds at once under the noiseless flow, each in its own field: for derivatives by the initial law."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from .._base.check import FloatArray
+from ..model import Model
+from ..neurons._flow import rates_of
+from ..reductions._model import ReducedModel
+
+_FIRST_STEPS = 32  # of the whole run
+_MOST_STEPS = 1 << 15
+_ENOUGH = 1e-9  # change of f, relative to 1 + |f|, when steps are halved
+
+
+class Field(Protocol):
+    """Velocities of clouds (B, m, D) with masses (B, m), and their predictions at the nodes."""
+
+    weights: FloatArray  # p_q
+    targets: FloatArray  # y_q
+    noise: float  # τ²
+    numbers: int  # held for each atom of each cloud
+
+    def __call__(self, theta: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """dθ/dt, (B, m, D), and f, (B, Q)."""
+        ...
+
+    def settled(self, theta: FloatArray) -> FloatArray:
+        """Rows after a step, in the domain again."""
+        ...
+
+
+class NeuronField:
+    """The field of neurons on nodes x_q, of weight 1/n where no weights are given."""
+
+    def __init__(
+        self,
+        model: Model,
+        X: FloatArray,
+        y: FloatArray,
+        weights: FloatArray | None = None,
+        noise: float | None = None,
+    ) -> None:
+        network = model.network
+        self._network, self._X, self._row = network, X, network.row(0)
+        self.weights, self.targets = np.full(len(y), 1 / len(y)) if weights is None else weights, y
+        self.noise, self.numbers = model.data.noise_power() if noise is None else noise, 4 * len(y)
+        speeds = dict(zip("abw", rates_of(model.rates), strict=True))
+        self._rates = np.zeros(self._row + X.shape[1])
+        for block, where in network.blocks(X.shape[1]).items():
+            self._rates[where] = speeds[block] if block in network.trained else 0.0
+        self._ridge = model.ridge
+
+    def __call__(self, theta: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """dθ/dt and f."""
+        network, row = self._network, self._row
+        a = theta[..., :1] if network.has_a else np.ones((*theta.shape[:2], 1))
+        z = theta[..., row:] @ self._X.T
+        if network.has_b:
+            z += theta[..., row - 1, None]
+        value, slope = network.activation(z), a * network.activation.derivative(z)
+        f = network.scale * np.matmul((masses * a[..., 0])[:, None], value)[:, 0]
+        residual = network.scale * self.weights * (f - self.targets)
+        slope *= residual[:, None]
+        velocity = self._ridge * theta
+        velocity[..., row:] += slope @ self._X
+        if network.has_b:
+            velocity[..., row - 1] += slope.sum(axis=-1)
+        if network.has_a:
+            velocity[..., 0] += np.matmul(value, residual[..., None])[..., 0]
+        velocity *= -self._rates
+        if network.sphere:
+            w, along = theta[..., row:], velocity[..., row:]
+            along -= w * (np.sum(along * w, axis=-1) / np.sum(w * w, axis=-1))[..., None]
+        return velocity, f
+
+    def settled(self, theta: FloatArray) -> FloatArray:
+        """The rows; weights on the sphere have norm 1 again."""
+        if self._network.sphere:
+            w = theta[..., self._row :]
+            w /= np.linalg.norm(w, axis=-1)[..., None]
+        return theta
+
+
+class FeatureField:
+    """The field of points of a reduced model."""
+
+    def __init__(self, reduced: ReducedModel) -> None:
+        self._reduced = reduced
+        self.weights, self.targets, self.noise = reduced.weights, reduced.targets, reduced.noise
+        self.numbers = len(self.weights) * (2 + len(reduced.coordinates))
+        self._rates, self._radii = np.array(reduced.rates), np.array(reduced.nonnegative)
+        self._decay = np.where(reduced.decays, reduced.ridge, 0.0)
+
+    def __call__(self, theta: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """dz/dt and f."""
+        flat = self.settled(theta).reshape(-1, theta.shape[-1])
+        phi = self._reduced.features(flat).reshape(*theta.shape[:2], -1)
+        f = np.matmul(masses[:, None], phi)[:, 0]
+        slopes = self._reduced._gradients(flat).reshape(*phi.shape, theta.shape[-1])
+        gradient = np.einsum("bmqk,bq->bmk", slopes, self.weights * (f - self.targets))
+        velocity = -self._rates * (gradient + self._decay * theta)
+        return np.where(self._radii & (theta <= 0), np.maximum(velocity, 0.0), velocity), f
+
+    def settled(self, theta: FloatArray) -> FloatArray:
+        """The points; radii stop at 0."""
+        return np.where(self._radii, np.maximum(theta, 0.0), theta)
+
+
+def predictions(
+    field: Field, start: FloatArray, masses: FloatArray, times: FloatArray, steps: int
+) -> FloatArray:
+    """f at the nodes at given times, (B, times, Q), for clouds of masses (B, m) that start at the same atoms.
+
+    The classical Runge–Kutta scheme, `steps` steps for the whole run, at least one between two times. It is
+    a smooth function of the masses, so that differences in them are accurate.
+    """
+    theta = np.repeat(start[None], len(masses), axis=0)
+    found = np.empty((len(masses), len(times), len(field.targets)))
+    now = 0.0
+    for k, t in enumerate(times):
+        count = int(np.ceil(steps * (t - now) / times[-1])) if t > now else 0
+        h = (t - now) / max(count, 1)
+        for _ in range(count):
+            one = field(theta, masses)[0]
+            two = field(theta + 0.5 * h * one, masses)[0]
+            three = field(theta + 0.5 * h * two, masses)[0]
+            four = field(theta + h * three, masses)[0]
+            theta = field.settled(theta + (h / 6) * (one + 2 * two + 2 * three + four))
+        found[:, k] = field(theta, masses)[1]
+        now = float(t)
+    return found
+
+
+def steps_for(field: Field, start: FloatArray, masses: FloatArray, times: FloatArray) -> int:
+    """Steps at which f no longer changes."""
+    if times[-1] == 0:
+        return 1
+    steps = _FIRST_STEPS
+    coarse = predictions(field, start, masses[None], times, steps)
+    while steps < _MOST_STEPS:
+        steps *= 2
+        fine = predictions(field, start, masses[None], times, steps)
+        change = np.abs(fine - coarse).max()
+        if change <= _ENOUGH * (1 + np.abs(fine).max()):
+            return steps
+        coarse = fine
+    raise ValueError(
+        f"horizon must be reached by {_MOST_STEPS} steps with f accurate to 1e-9, got {times[-1]:g}"
+    )

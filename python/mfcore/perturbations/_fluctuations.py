@@ -1,0 +1,196 @@
+"""`fluctuations`: N neurons beside their limit, to leading order in 1/N (eqs. (13.11) to (13.13))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import activations
+from .._base import check
+from .._base.check import FloatArray
+from .._base.rng import RNG
+from ..expectations._rules import Expectation, MonteCarlo
+from ..init import Paired, Points, Sphere
+from ..measures._functions import _evaluator
+from ..measures._measure import as_measure
+from ..measures._place import AnyModel, MeasureLike, row_of
+from ..model import Model
+from ..reductions._init import ReducedInit, reduced_init
+from ..reductions._model import ReducedModel
+from ..reductions._nodes import _plain
+from ._draws import drawn
+from ._ensembles import FeatureField, Field, NeuronField, predictions, steps_for
+from ._linear import merged
+from ._on_nodes import nodes_of
+
+_SMOOTH = (64, 24, 12)  # Gauss nodes of each coordinate of normal inputs in 1, 2, 3 dimensions
+_LINEAR = (16, 16, 12, 8, 5, 4, 3, 3, 2, 2, 2, 2)  # the same for linear networks
+_SHIFT = 1e-2  # ε of the perturbed initial laws
+_HELD = 1 << 22  # numbers of one pass over sources
+_FEWEST, _MOST = 6, 32  # Gauss nodes in each random coordinate; where fewer are allowed ρ₀ is sampled
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fluctuations:
+    """Moments of N independent initial neurons under the flow, as N → ∞, as `fluctuations` returns them.
+
+    Attributes:
+        t: Times.
+        risk: R of the limit.
+        output: lim N E‖f_N − f‖².
+        variance: lim N Var R_N.
+        offset: lim N (E R_N − R) = output + 2E[(f − y)b], where b = lim N (E f_N − f) is the bias of f.
+        error: Bound on the errors of the three by differences in the initial law, at each time.
+        atoms: The atoms that stand for ρ₀.
+    """
+
+    t: FloatArray
+    risk: FloatArray
+    output: FloatArray
+    variance: FloatArray
+    offset: FloatArray
+    error: FloatArray
+    atoms: int
+
+    def __repr__(self) -> str:
+        return (
+            f"Fluctuations(t=[0, {self.t[-1]:g}], output={self.output[0]:.4g} … {self.output[-1]:.4g}, "
+            f"offset={self.offset[0]:.4g} … {self.offset[-1]:.4g}, atoms={self.atoms}, "
+            f"error={self.error.max():.1e})"
+        )
+
+
+def fluctuations(
+    model: AnyModel,
+    horizon: float,
+    save_at: int | npt.ArrayLike = 11,
+    *,
+    start: MeasureLike | None = None,
+    atoms: int = 256,
+    expectation: Expectation | None = None,
+    rng: RNG = 0,
+) -> Fluctuations:
+    """Leading order in 1/N of what separates N particles (PD, independent draws of ρ₀) from their limit.
+
+    f_N at time t is a function F of the empirical law ρ₀ + ν of the start. With D its derivative in the
+    direction δ_θ − ρ₀ of one more neuron at θ, N E‖f_N − f‖² → ∫‖DF‖²dρ₀, N Var R_N → 4∫E[(f − y)DF]²dρ₀,
+    and N(E f_N − f) → ½∫D²F dρ₀. All runs of perturbed initial laws are done side by side.
+
+    Args:
+        model: A model, or a `ReducedModel`; without noise.
+        horizon: T.
+        save_at: Times, or how many, evenly from 0 to T.
+        start: Atoms that stand for ρ₀. None: Gauss nodes of the model's initial law where `atoms` of them
+            give 6 in each random coordinate (32 at most), all its points if it is a law of points, else
+            `atoms` draws: the result is then that of the empirical law of these draws.
+        atoms: Most atoms. The cost is proportional to their square.
+        expectation: For laws without nodes `mf.MonteCarlo(samples, rng)`. None: Gauss nodes of normal inputs,
+            in up to 3 dimensions (64, 24² or 12³ of them), 12 for linear networks.
+        rng: For draws.
+
+    Examples:
+        >>> import numpy as np, mfcore as mf
+        >>> from mfcore import theory
+        >>> law = mf.data.Dataset([[1.0], [-1.0]], [1.0, -1.0])
+        >>> model = mf.Model(law, mf.Network(mf.activations.linear), mf.init.Gaussian(std=2.0))
+        >>> found = theory.fluctuations(model, 1.0, [0.0, 1.0])
+        >>> (found.output / np.exp([0.0, -2.0])).round(6).tolist()  # f_N − f = (w̄_N − w̄)x, e^{−t} both
+        [4.0, 4.0]
+    """
+    row_of(model)  # refuses what is no model, and d = inf
+    if model.temperature > 0:
+        raise ValueError(
+            f"model must have temperature 0 for fluctuations, got {model.temperature:g}: those of Langevin "
+            "dynamics are not known here"
+        )
+    end = check.number(horizon, "horizon", above=0)
+    if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
+        times = np.linspace(0.0, end, check.integer(save_at, "save_at", at_least=2))
+    else:
+        times = check.times(save_at, "save_at", end)
+    field = _field(model, expectation)
+    points, masses = _start(model, start, check.count(atoms, "atoms"), rng)
+    steps = steps_for(field, points, masses, times)
+    f = predictions(field, points, masses[None], times, steps)[0]
+    residual = field.weights * (f - field.targets)
+    totals = np.zeros((2, 3, len(times)))  # by differences of two orders: output, variance, 2E[(f − y)b]
+    sources = max(1, _HELD // (4 * len(points) * field.numbers))
+    unit = np.eye(len(points))
+    for first in range(0, len(points), sources):
+        chosen = slice(first, first + sources)
+        lean = unit[chosen] - masses
+        runs = [masses + e * _SHIFT * lean for e in (1, -1, 2, -2)]
+        near, back, far, behind = np.split(predictions(field, points, np.concatenate(runs), times, steps), 4)
+        ones = [(near - back) / (2 * _SHIFT), (far - behind) / (4 * _SHIFT)]
+        twos = [(near - 2 * f + back) / _SHIFT**2, (far - 2 * f + behind) / (2 * _SHIFT) ** 2]
+        for total, (g, b) in zip(totals, _orders(ones, twos), strict=True):
+            w = masses[chosen]
+            total[0] += np.einsum("j,jtq,q->t", w, g**2, field.weights)
+            total[1] += 4 * w @ np.einsum("jtq,tq->jt", g, residual) ** 2
+            total[2] += w @ np.einsum("jtq,tq->jt", b, residual)
+    output, variance, bias = totals[0]
+    return Fluctuations(
+        t=times,
+        risk=np.square(f - field.targets) @ field.weights + field.noise,
+        output=output,
+        variance=variance,
+        offset=output + bias,
+        error=np.abs(totals[0] - totals[1]).max(axis=0),
+        atoms=len(points),
+    )
+
+
+def _orders(ones: list[FloatArray], twos: list[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
+    """First and second derivatives by differences of fourth order, and of second."""
+    fine = [near + (near - far) / 3 for near, far in (ones, twos)]
+    return [(fine[0], fine[1]), (ones[0], twos[0])]
+
+
+def _field(model: AnyModel, expectation: Expectation | None) -> Field:
+    if isinstance(model, ReducedModel):
+        _evaluator(model, expectation, None)  # refuses an expectation
+        return FeatureField(model)
+    nodes = nodes_of(model, expectation)
+    if nodes is not None:
+        sampled = isinstance(expectation, MonteCarlo)  # labels with their noise
+        return NeuronField(model, *nodes, noise=0.0 if sampled else None)
+    # Of a linear network second moments are all that matters.
+    most = _LINEAR if model.network.activation == activations.linear else _SMOOTH
+    if model.data._parts() is None or model.d > len(most):
+        raise ValueError(
+            "expectation must be mf.MonteCarlo(samples, rng) for fluctuations on a law without nodes in more "
+            f"than {len(most)} dimensions, got {expectation!r} with {model.data!r}"
+        )
+    grid = _plain(model, most[int(model.d) - 1], False)
+    return NeuronField(model, grid.rows, grid.targets, grid.weights, grid.noise)
+
+
+def _start(model: AnyModel, start: MeasureLike | None, most: int, rng: RNG) -> tuple[FloatArray, FloatArray]:
+    """Atoms and masses that stand for ρ₀; those without mass are left out."""
+    if start is None:
+        points, weights = _of_law(model, most, rng)
+    else:
+        points, weights = as_measure(start, "start", row_of(model))
+    points, weights = merged(points, weights)
+    return points[weights > 0], weights[weights > 0] / weights.sum()
+
+
+def _of_law(model: AnyModel, most: int, rng: RNG) -> tuple[FloatArray, FloatArray]:
+    law: Any = model.initial if isinstance(model, ReducedModel) else model.init
+    if isinstance(law, Paired):
+        raise ValueError(f"init must draw independent neurons for fluctuations, got {law!r}")
+    if isinstance(law, Points):
+        return as_measure(law.theta, "init", row_of(model))
+    if isinstance(model, Model) and law is not None:  # with Gauss nodes, if it is a product
+        names = [f"w{j + 1}" for j in range(int(model.d))]
+        spherical = isinstance(law.parts(model.network).w, Sphere)
+        law = None if spherical else reduced_init(model, names, (), ())
+    if isinstance(law, ReducedInit):
+        varying = sum(low < high for low, high in law.support())
+        each = int(most ** (1 / max(varying, 1)) + 1e-9)
+        if each >= _FEWEST or varying == 0:
+            return law.quadrature(min(max(each, 1), _MOST))
+    return drawn(model, most, rng, "start"), np.full(most, 1 / most)

@@ -1,0 +1,169 @@
+"""`theory.fluctuations`: a linear model solved by hand, all draws enumerated, and independent runs."""
+
+import math
+
+import mfcore as mf
+import numpy as np
+import pytest
+import scipy
+from mfcore import theory
+from mfcore.perturbations._ensembles import FeatureField, NeuronField, predictions
+from problems import waves
+
+
+def dataset(samples=8, init=None, **options):
+    X = np.linspace(-1.75, 1.75, samples)[:, None]
+    network = mf.Network(mf.activations.tanh, output="trained")
+    init = init or mf.init.Product(a=mf.init.Normal(0.3, 0.6), w=mf.init.Normal(0.5, 0.7))
+    return mf.Model(mf.data.Dataset(X, np.sin(X[:, 0])), network, init, **options)
+
+
+def linear(ridge):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 2))
+    law = mf.data.Dataset(X, X @ [1.0, -0.5] + 0.3 * rng.normal(size=6))
+    return mf.Model(law, mf.Network(mf.activations.linear), mf.init.Gaussian(std=0.8), ridge=ridge)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_a_linear_model_has_the_moments_of_its_mean_weight(ridge):
+    """w̄_N − w̄ is normal with covariance e^{−2(Σ+λ)t}C₀/N, and f_N − f its product with x."""
+    model, times = linear(ridge), np.array([0.0, 0.5, 2.0])
+    found = theory.fluctuations(model, 2.0, times, atoms=36)
+    X, y = model.data.X, model.data.y
+    sigma = X.T @ X / 6
+    best = np.linalg.solve(sigma + ridge * np.eye(2), X.T @ y / 6)
+    for k, t in enumerate(times):
+        decay = scipy.linalg.expm(-(sigma + ridge * np.eye(2)) * t)
+        spread = 0.64 * decay @ decay
+        output = np.trace(sigma @ spread)
+        slope = X.T @ (X @ (best - decay @ best) - y) / 6  # ½∇R at w̄(t), which starts at 0
+        assert math.isclose(found.output[k], output, rel_tol=1e-8)  # steps of f: 1e-9
+        assert math.isclose(found.variance[k], 4 * slope @ spread @ slope, rel_tol=1e-7)
+        assert math.isclose(found.offset[k], output, rel_tol=1e-7)
+
+
+def test_a_linear_model_on_normal_inputs_is_as_exact():
+    """x ~ N(0, Σ), y = ⟨w*, x⟩ + noise: w̄ as above, the noise in the risk alone."""
+    law = mf.data.Linear([1.0, -0.5], cov=np.diag([0.5, 1.5]), noise=0.3)
+    model = mf.Model(law, mf.Network(mf.activations.linear), mf.init.Gaussian(std=0.8), ridge=0.1)
+    found = theory.fluctuations(model, 1.0, [0.0, 1.0], atoms=36)
+    sigma, target = np.array([0.5, 1.5]), np.array([1.0, -0.5])
+    decay = np.exp(-(sigma + 0.1))
+    best = sigma * target / (sigma + 0.1)
+    gap = best * (1 - decay) - target
+    assert math.isclose(found.output[1], 0.64 * sigma @ decay**2, rel_tol=1e-8)
+    assert math.isclose(
+        found.variance[1], 4 * 0.64 * (sigma * gap * decay) @ (sigma * gap * decay), rel_tol=1e-7
+    )
+    assert math.isclose(found.risk[1], sigma @ gap**2 + 0.09, rel_tol=1e-8)
+
+
+def test_at_the_start_they_are_the_constants_of_independent_neurons():
+    model = dataset()
+    found = theory.fluctuations(model, 1e-9, [0.0], atoms=100)
+    rho = mf.Cloud(*model.reduce().initial.quadrature(10))
+    psi = mf.psi(model, rho.points, rho)
+    spread = rho.weights @ psi**2 - (rho.weights @ psi) ** 2
+    gap = theory.approximation_gap(model, rho)
+    assert found.atoms == 100
+    assert math.isclose(found.output[0], gap, rel_tol=1e-9)
+    assert math.isclose(found.offset[0], gap, rel_tol=1e-6)  # rounding over ε²
+    assert math.isclose(found.variance[0], 4 * spread, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["neurons", "features"])
+def test_all_draws_of_two_neurons_kinds_enumerated_have_these_limits(kind):
+    """N draws from two points are k and N − k of them, k binomial: means over k are exact.
+
+    Terms of order 1/N are removed by 2·(value at 2N) − (value at N), which leaves 1/N².
+    """
+    if kind == "neurons":
+        model = dataset(ridge=0.05)
+        points = np.array([[1.0, 0.4], [-0.3, 1.2]])
+        field = NeuronField(model, model.data.X, model.data.y)
+    else:
+        model = waves(1, 1)
+        points = np.array([[0.1], [0.5]])
+        field = FeatureField(model)
+    weights, times = np.array([0.4, 0.6]), np.array([0.0, 0.3, 0.6])
+    found = theory.fluctuations(model, 0.6, times, start=mf.Cloud(points, weights))
+    f = predictions(field, points, weights[None], times, 256)[0]
+    risk = np.square(f - field.targets) @ field.weights
+
+    def moments(n):
+        k = np.arange(n + 1)
+        chance = scipy.stats.binom.pmf(k, n, weights[0])
+        runs = predictions(field, points, np.stack([k, n - k], axis=1) / n, times, 256)
+        risks = np.square(runs - field.targets) @ field.weights
+        mean = chance @ risks
+        squares = chance @ (np.square(runs - f) @ field.weights)
+        return n * np.array([squares, chance @ (risks - mean) ** 2, mean - risk])
+
+    limit = 2 * moments(400) - moments(200)
+    got = np.array([found.output, found.variance, found.offset])
+    assert np.abs(got - limit).max() < 1e-3 * np.abs(limit).max()  # what 1/N² leaves here
+    assert found.error.max() < 1e-2 * np.abs(got).max()
+
+
+def test_clouds_side_by_side_move_as_runs_of_their_own():
+    model = dataset(rates={"a": 2.0}, ridge=0.1)
+    rows = np.random.default_rng(1).normal(size=(5, 2))
+    run = mf.solve(model.replace(init=mf.init.Points(rows)), mf.Particles(5, rtol=1e-10), horizon=1.0)
+    field = NeuronField(model, model.data.X, model.data.y)
+    f = predictions(field, rows, np.full((1, 5), 0.2), np.array([1.0]), 200)[0, 0]
+    assert np.allclose(f, mf.predict(model, run.final, model.data.X), atol=1e-8)
+    reduced, cloud = waves(0, 2), mf.Cloud(rows, np.full(5, 0.2))
+    limit = mf.solve(reduced, mf.Atoms(start=cloud, rtol=1e-10), horizon=1.0)
+    f = predictions(FeatureField(reduced), rows, cloud.weights[None], np.array([1.0]), 2000)[0, 0]
+    assert np.allclose(f, limit.final.weights @ reduced.features(limit.final.points), atol=1e-7)
+
+
+def test_four_hundred_runs_of_finite_networks_agree():
+    """N = 200, 400 starts, 4 times: 4.9 standard errors each; 5 % of bias are allowed, as terms of order 1/N
+    are left. A false alarm is rarer than once in 10⁵.
+    """
+    model, times, n, runs = dataset(), [0.0, 0.5, 2.0, 8.0], 200, 400
+    X = model.data.X
+    found = theory.fluctuations(model, 8.0, times, atoms=100)
+    start = mf.Cloud(*model.reduce().initial.quadrature(10))
+    limit = mf.solve(
+        model,
+        mf.Atoms(start=start),
+        horizon=8.0,
+        save_at=times,
+        observe={"f": lambda rho: mf.predict(model, rho, X)},
+    ).observed["f"]
+    sample = np.array(
+        [
+            mf.solve(
+                model,
+                mf.Particles(n),
+                horizon=8.0,
+                save_at=times,
+                risk=False,
+                rng=k,
+                threads=1,
+                observe={"f": lambda rho: mf.predict(model, rho, X)},
+            ).observed["f"]
+            for k in range(runs)
+        ]
+    )
+    squares = n * np.square(sample - limit).mean(axis=-1)
+    error = squares.std(axis=0) / math.sqrt(runs)
+    assert (np.abs(squares.mean(axis=0) - found.output) < 4.9 * error + 0.05 * found.output).all()
+    assert found.output[-1] < 0.1 * found.output[0]  # fluctuations die out as the risk does
+
+
+def test_what_is_not_known_is_refused():
+    with pytest.raises(ValueError, match="temperature 0 for fluctuations"):
+        theory.fluctuations(dataset(temperature=0.1), 1.0)
+    law = mf.data.IsotropicGaussians(d=4, delta=0.5)
+    gaussian = mf.Model(law, mf.Network(mf.activations.relu), mf.init.Radial(1.0))
+    with pytest.raises(ValueError, match=r"expectation must be mf\.MonteCarlo"):
+        theory.fluctuations(gaussian, 1.0)
+    paired = mf.init.Paired(mf.init.Product(a=mf.init.Normal(0.0, 1.0), w=mf.init.Radial(1.0)))
+    with pytest.raises(ValueError, match="independent neurons"):
+        theory.fluctuations(dataset(init=paired), 1.0)
+    with pytest.raises(ValueError, match="start must be given"):
+        theory.fluctuations(waves(0, 1), 1.0)
