@@ -63,6 +63,11 @@ class Canonical:
     temperature: float = 0.0
     scale: float = 1.0
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} must be finite after conversion, got {value}")
+
     @property
     def beta(self) -> float:
         """β = 1/temperature, infinite without noise."""

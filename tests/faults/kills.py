@@ -108,7 +108,7 @@ def _one_run(report: Report, r: Random, name: str, wanted: bytes, duration: floa
             report.finding("silent", f"{name} has other bits after {attempt} kills")
         elif attempt == 1 and before:
             # The save points done again begin with this one.
-            first = runs.POINTS - len(ticks)
+            first = max(0, runs.POINTS - len(ticks))
             again = before[-1] - before[first] if first < len(before) else 0.0
             if again > INTERVAL + SLACK:
                 report.finding(

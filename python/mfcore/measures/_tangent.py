@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._base import check
 from .._base.check import FloatArray
 from ..expectations._rules import Expectation, MonteCarlo
 
@@ -53,6 +54,11 @@ class Tangent(LinearMeasure):
 
     start: FloatArray
     theta: FloatArray
+
+    def __post_init__(self) -> None:
+        start = check.array(self.start, "start", shape=(None, None))
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "theta", check.array(self.theta, "theta", shape=start.shape))
 
     @property
     def nbytes(self) -> int:
@@ -110,8 +116,11 @@ class TangentLimit(LinearMeasure):
     coefficients: FloatArray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", np.asarray(self.inputs, dtype=np.float64))
-        object.__setattr__(self, "coefficients", np.asarray(self.coefficients, dtype=np.float64))
+        inputs = check.array(self.inputs, "inputs", shape=(None, None))
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(
+            self, "coefficients", check.array(self.coefficients, "coefficients", shape=(len(inputs),))
+        )
 
     @property
     def nbytes(self) -> int:

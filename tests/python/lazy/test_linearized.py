@@ -208,3 +208,10 @@ def test_misuse_is_refused_in_words():
     theta = np.ones((2, 4))
     with pytest.raises(ValueError, match="without nodes"):
         mf.risk(law, mf.Tangent(theta, theta))
+
+
+def test_measures_of_tangents_check_what_they_are_made_of():
+    with pytest.raises(ValueError, match=r"theta must have shape \(1, 2\), got \(1, 3\)"):
+        mf.Tangent([[1.0, 2.0]], [[1.0, 2.0, 3.0]])
+    with pytest.raises(ValueError, match="coefficients must be finite"):
+        mf.TangentLimit([[1.0]], [np.inf])

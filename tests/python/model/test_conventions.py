@@ -157,3 +157,8 @@ def test_a_step_on_a_sum_of_neurons_is_a_canonical_step_of_the_network_of_that_s
     model = mf.Model(mf.data.Dataset(X, y), network, mf.init.Points(theta), ridge=c.ridge)
     run = mf.solve(model, mf.GD(m, step=c.step), horizon=c.step, save_at=[c.step])
     np.testing.assert_allclose(run.final, want, rtol=1e-13, atol=1e-14)  # roundings
+
+
+def test_numbers_beyond_the_largest_one_are_refused():
+    with pytest.raises(ValueError, match="temperature must be finite after conversion, got inf"):
+        mf.conventions.mmn18(0.1, temperature_inverse=1e-320)
