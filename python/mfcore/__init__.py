@@ -33,6 +33,7 @@ from .measures._energy import dissipation, free_energy
 from .measures._estimate import Estimate, estimate
 from .measures._functions import U, V, grad_psi, predict, psi, risk
 from .measures._measure import Cloud, Density
+from .measures._pull import pull
 from .measures._tangent import Tangent, TangentLimit
 from .model import Model
 from .movements._jko import JKO
@@ -104,6 +105,7 @@ __all__ = [
     "plots",
     "predict",
     "psi",
+    "pull",
     "resume",
     "risk",
     "save_config",

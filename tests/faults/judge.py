@@ -17,6 +17,8 @@ ALSO = ("FloatingPointError", "FileNotFoundError", "IsADirectoryError", "ImportE
 INFINITE = {
     "Estimate": {"V_error", "U_error", "grad_V_error"},  # of one sample
     "Certificate": {"value", "gap"},  # free energies of points
+    "Theorem": {"left", "right"},  # sides that are not computed for the model at hand
+    "Diagnosis": {"hole"},  # in reduced coordinates there are no directions
     "Laziness": {"displacement"},  # no bound where a kernel is singular
     "Trajectory": {"error"},  # not asked for
     "Bound": {"constant", "measured", "err"},
