@@ -44,8 +44,9 @@ def gallery() -> str:
     ]
     for name in mfcore.experiments.NAMES:
         parts += [f"## {name}", mfcore.experiments.summary(name), f"```bash\nmfcore reproduce {name}\n```"]
-        quick = "Running time on two idle cores: with `--quick` less than a minute, else"
-        parts.append(f"{quick} about {TAKES[name]}.")
+        if name in TAKES:
+            quick = "Running time on two idle cores: with `--quick` less than a minute, else"
+            parts.append(f"{quick} about {TAKES[name]}.")
         parts.append(f"![{mfcore.experiments.summary(name)}](figures/{name}.png)")
         page = DOCS / "figures" / f"{name}.md"
         if page.exists():  # without its title and picture

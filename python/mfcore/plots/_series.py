@@ -190,5 +190,5 @@ def _title(name: str) -> str:
     what, _, moment = name.rpartition("_")
     words = {"mean": "mean", "std": "standard deviation"}
     if moment not in words or not what:
-        return name
+        return name.replace("_", " ")
     return f"{words[moment]} of {'|w|' if what == 'norm' else what}"
