@@ -25,6 +25,8 @@ NAMES = (
     "noisy",
     "ladder",
     "three-atoms",
+    "time-scales",
+    "merged-staircase",
 )
 
 
