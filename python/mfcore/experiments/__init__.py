@@ -33,6 +33,8 @@ NAMES = (
     "geometry",
     "global-convergence",
     "noisy-convergence",
+    "time-scales",
+    "merged-staircase",
 )
 
 
