@@ -55,10 +55,10 @@ def test_the_limit_of_the_staircase_is_the_published_curve(staircase):
 
 def test_networks_climb_the_first_steps_as_the_limit_does(staircase):
     sgd, limit = staircase.runs["sgd"], staircase.runs["limit"]
-    # two networks of 100 neurons with a of size 4: 4²/3/100 of E σ² is 0.05
+    # three networks of 100 neurons with a of size 4: 4²/3/100 of E σ² is 0.05
     line = np.interp(sgd.t, limit.t, limit.risk)
     assert np.abs(sgd.risk.mean(axis=1) - line).max() < 0.35
-    assert sgd.observed["f"].shape == (len(sgd.t), 2, 4)
+    assert sgd.observed["f"].shape == (len(sgd.t), 3, 4)
 
 
 def test_the_first_coefficients_grow_as_powers_of_time(staircase):
