@@ -73,6 +73,7 @@ class SGD:
         self._total = here if total is None else check.integer(total, "total", at_least=self._first + here)
         if total is None and self._first:
             raise ValueError(f"total must be given with first_neuron, got first_neuron={first_neuron}")
+        self._whole = self._total == here
         self._ahead: FloatArray | None = None  # inputs of a step whose second half is to come
         self._d = self.theta.shape[1] - network.row(0)
         speeds = rates_of({} if rates is None else _checked_rates(rates, network))
@@ -106,7 +107,8 @@ class SGD:
             >>> sgd.steps
             1
         """
-        self._require_whole("step")
+        if not self._whole:
+            raise ValueError(self._part("step"))
         inputs, labels = self._samples(X, y)
         size = check.number(h, "h", at_least=0)
         core = self.network._core
@@ -139,7 +141,8 @@ class SGD:
             >>> sgd.steps
             1000
         """
-        self._require_whole("run")
+        if not self._whole:
+            raise ValueError(self._part("run"))
         inputs, labels = self._samples(X, y)
         sizes = check.array(h, "h", empty=True)
         if sizes.ndim == 0:
@@ -260,12 +263,11 @@ class SGD:
     def _threads(self) -> int:
         return int(self._options["threads"])
 
-    def _require_whole(self, what: str) -> None:
-        if self._total != len(self.theta):
-            raise ValueError(
-                f"total must be the number of neurons of theta for {what}, which knows no others, got "
-                f"{self._total} for {len(self.theta)} neurons; a split network takes forward and backward"
-            )
+    def _part(self, what: str) -> str:
+        return (
+            f"total must be the number of neurons of theta for {what}, which knows no others, got "
+            f"{self._total} for {len(self.theta)} neurons; a split network takes forward and backward"
+        )
 
     def _samples(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         inputs = inputs_of(X, self._d)
