@@ -1,6 +1,7 @@
 """Sphinx configuration: `sphinx-build -W -n docs build/docs`, with mfcore and its extra `docs` installed."""
 
 import doctest
+import json
 import os
 import re
 import types
@@ -116,6 +117,8 @@ def filled(app, name, source):
 
 NOTEBOOK = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
 INLINE = "```{code-cell} ipython3\n:tags: [remove-cell]\n%matplotlib inline\n```\n\n"
+CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(r"^((?:>>> )?axes\.figure)  # (.+)$", re.MULTILINE)  # and its caption
 
 
 def cells(block):
@@ -129,11 +132,22 @@ def cells(block):
     return "\n".join(f"```{{code-cell}} ipython3\n{cell}```\n" for cell in made if cell)
 
 
+def captioned(cell):
+    """A cell whose picture has the comment behind ``axes.figure`` as its caption and alternative text."""
+    found = PICTURE.search(cell[1])
+    if not found:
+        return cell[0]
+    text = json.dumps(found[2], ensure_ascii=False)
+    options = f"---\nmystnb:\n  image:\n    alt: {text}\n  figure:\n    caption: {text}\n---\n"
+    return "```{code-cell} ipython3\n" + options + PICTURE.sub(r"\1", cell[1]) + "```"
+
+
 def shown(app, name, source):
-    """Pages with ``axes.figure`` in a session become notebooks: they run, and the site has their pictures."""
-    if "\n>>> axes.figure\n" in source[0]:
+    """Pages with ``>>> axes.figure`` become notebooks: they run, and the site has their pictures."""
+    if re.search(r"^>>> axes\.figure\b", source[0], re.MULTILINE):
         text = re.sub(r"^```python\n(.*?)^```\n", cells, source[0], flags=re.MULTILINE | re.DOTALL)
         source[0] = NOTEBOOK + text.replace("\n\n", f"\n\n{INLINE}", 1)  # after the title
+    source[0] = CELL.sub(captioned, source[0])
 
 
 def complete(app, env):
