@@ -52,6 +52,11 @@ def work(run: Run | bytes, arguments: Case) -> Any:
         return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
+_DIED = Failed(
+    'the process of a worker died; in a script, sweep must be called below if __name__ == "__main__":', "died"
+)
+
+
 class InTurn:
     """One case after the other, in this process."""
 
@@ -173,9 +178,9 @@ def _as_they_come(
     for _ in cases:
         k, finished = done.get()
         try:
-            result = Failed("the process of a worker died", "died") if finished is None else finished.result()
+            result = _DIED if finished is None else finished.result()
         except BrokenProcessPool:
-            result = Failed("the process of a worker died", "died")
+            result = _DIED
         except Exception as error:  # what cannot travel between processes
             result = Failed(f"{type(error).__name__}: {error}")
         yield k, result
