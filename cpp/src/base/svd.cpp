@@ -68,7 +68,11 @@ ThinSvd thin_svd(const MatrixXd& a) {
         return out;
     }
     const Index n = a.cols();
-    if (!a.allFinite()) return {{}, {}, {}, false};
+    if (!a.allFinite()) {
+        constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+        return {MatrixXd::Constant(a.rows(), n, nan), MatrixXd::Constant(n, n, nan),
+                VectorXd::Constant(n, nan), false};
+    }
     const PivotedQr qr = pivoted(a);  // a p = q r
     MatrixXd w = qr.r.transpose();
     orthogonalise(w);  // rᵀ v = w, so that a = (q v) wᵀ pᵀ

@@ -45,7 +45,7 @@ LowRank compress(ConstMat values, double tolerance) {
         coefficients = sizes.head(rank).asDiagonal() * svd.right.leftCols(rank).transpose();
         rest = table - dense::multiply(basis, coefficients);
         out.error = rest.cwiseAbs().maxCoeff() / largest;
-        if (out.error <= tolerance || rank == full) break;
+        if (out.error <= tolerance || rank == full || !svd.finite) break;
     }
     out.rank = rank;
     out.basis.resize(static_cast<std::size_t>(n * rank));

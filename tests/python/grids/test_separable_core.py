@@ -161,3 +161,12 @@ def test_one_row_or_column_is_its_length_and_its_direction(shape):
     basis, coefficients, error = _core.compress(a, 1e-12)
     np.testing.assert_allclose(basis @ coefficients, a, rtol=0, atol=1e-15)
     assert error < 1e-15
+
+
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5), (1, 4), (4, 1)])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_table_that_is_not_finite_has_an_error_that_is_not(shape, value):
+    a = np.ones(shape)
+    a[0, 0] = value
+    _, _, error = _core.compress(a, 1e-12)
+    assert np.isnan(error)
