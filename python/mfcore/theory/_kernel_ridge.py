@@ -199,12 +199,12 @@ class _Kernel:
 
 def _whole(values: npt.ArrayLike, name: str, infinite: bool = False) -> FloatArray:
     """One or several whole numbers >= 1, or inf."""
-    found = np.array(values, dtype=np.float64, ndmin=1)
-    good = (found >= 1) & (found == np.floor(found)) & (np.isfinite(found) | infinite)
-    if found.ndim > 1 or not found.size or not good.all():
-        what = "a whole number >= 1, or several" + (", or inf" if infinite else "")
-        raise ValueError(f"{name} must be {what}, got {check.shown(values)}")
-    return found
+    entries = np.atleast_1d(np.asarray(values, dtype=object))
+    if entries.ndim > 1 or not entries.size:
+        raise ValueError(f"{name} must be a whole number >= 1, or several, got {check.shown(values)}")
+    return np.array(
+        [x if infinite and x == math.inf else check.count(x, name) for x in entries.tolist()], dtype=float
+    )
 
 
 def _solved(matrix: FloatArray, y: FloatArray, ridge: float, rank: float) -> tuple[FloatArray, FloatArray]:

@@ -119,8 +119,8 @@ def test_the_power_of_a_ridge_function_sums_to_its_second_moment():
     ("change", "message"),
     [
         ({"data": mf.data.Linear(w=[1.0, 0.0], noise=0.1)}, "data must have labels without noise"),
-        ({"samples": 0}, "samples must be a whole number >= 1"),
-        ({"samples": [4, 2.5]}, "samples must be a whole number >= 1"),
+        ({"samples": 0}, "samples must be >= 1, got 0"),
+        ({"samples": [4, 2.5]}, "samples must be an integer, got 2.5"),
         ({"neurons": 3}, "neurons must be inf for a function"),
         ({"blocks": "a"}, "blocks must be None for a function"),
         ({"kernel": lambda u: u[:1]}, "kernel must return one finite number"),
@@ -136,3 +136,10 @@ def test_misuse_is_refused_in_words(change, message):
     given = {"kernel": np.exp, "data": mf.data.Linear(w=[1.0, 0.0]), "samples": 4} | change
     with pytest.raises(ValueError, match=message):
         theory.kernel_ridge(given.pop("kernel"), given.pop("data"), **given)
+
+
+@pytest.mark.parametrize("name", ["samples", "neurons"])
+@pytest.mark.parametrize("value", ["", [], [[1, 2]], 0, 1.5, math.nan, None, [3, "x"]])
+def test_counts_that_are_not_whole_numbers_are_named(name, value):
+    with pytest.raises((TypeError, ValueError), match=name):
+        theory.kernel_ridge(relu(20), SPHERE, **{"samples": 5, "neurons": 5, name: value})
