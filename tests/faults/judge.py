@@ -20,6 +20,7 @@ INFINITE = {
     "Theorem": {"left", "right"},  # sides that are not computed for the model at hand
     "Diagnosis": {"hole"},  # in reduced coordinates there are no directions
     "Laziness": {"displacement"},  # no bound where a kernel is singular
+    "Stability": {"multiplicities"},  # at d = ∞
     "Trajectory": {"error"},  # not asked for
     "Bound": {"constant", "measured", "err"},
 }

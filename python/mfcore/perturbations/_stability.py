@@ -31,7 +31,7 @@ class Stability:
         mean: Eigenvalues of the linearised flow of all atoms of positive mass, ascending.
         transverse: ∂_rΨ_λ/r for each radius of a reduced model, shape (m, radii): eigenvalues of H across the
             part of w that the radius is the norm of; 0 at a fixed point with r > 0, whose directions rest.
-        multiplicities: How often each of them occurs.
+        multiplicities: How often each of them occurs; inf at d = ∞.
         stable: Whether the measure is a fixed point, its residual at most `tolerance`, and `rate` > `error`.
         rate: The lowest eigenvalue: small perturbations decay like e^{−rate·t}, or grow.
         error: Of the eigenvalues, as two steps of differences show it; rounding where derivatives are exact.

@@ -78,6 +78,13 @@ def _times(
     return scaled
 
 
+def _slopes(
+    gradients: Callable[[FloatArray], FloatArray], matrix: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """The function z ↦ ∇Φ(z) · matrix, (n, K, k) from gradients (n, Q, k)."""
+    return lambda z: np.swapaxes(np.swapaxes(gradients(z), 1, 2) @ matrix, 1, 2)
+
+
 def _picked(
     reduced: ReducedModel, rows: FloatArray, alone: bool
 ) -> tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray] | None]:
@@ -91,7 +98,7 @@ def _picked(
     slope: Any = reduced.gradients
     if not divisible(owner):
         matrix = np.sqrt(k) * root[:, None] * rows.T
-        gradients = None if slope.function is None else lambda z: np.einsum("nqc,qk->nkc", slope(z), matrix)
+        gradients = None if slope.function is None else _slopes(slope, matrix)
         return _times(plain, matrix, owner), gradients
     leverage = np.square(rows).sum(axis=0)
     among = np.arange(len(root))
@@ -109,7 +116,7 @@ def _picked(
     fewer = at_nodes(owner, nodes, alone)
     return (
         _times(fewer.features, matrix, owner),
-        lambda z: np.einsum("nqc,qk->nkc", fewer.gradients(z), matrix),
+        _slopes(fewer.gradients, matrix),
     )
 
 

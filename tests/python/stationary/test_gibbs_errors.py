@@ -228,9 +228,9 @@ def test_features_with_kinks_are_found_from_few_nodes_to_the_error_that_is_state
     assert small.error < 1e-2
     # Not a single feature is evaluated at more nodes than twice the rank, nor in whole groups of 80.
     owner = next(
-        c.cell_contents
+        c.cell_contents.__self__
         for c in small.model.gradients.function.__closure__
-        if hasattr(c.cell_contents, "rows")
+        if hasattr(c.cell_contents, "__self__")
     )
     assert len(owner.rows) <= 2 * len(small.rows)
 
