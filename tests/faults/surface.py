@@ -47,7 +47,7 @@ _LEFT_OUT = {
     "save",
 }
 _SLOW = {"ladder", "modified_flow", "propose_step", "gibbs", "gibbs_path", "optimum", "certificate", "solve"}
-_SLOW |= {"density", "observable", "particles", "risk", "run", "bounds", "diagnose"}
+_SLOW |= {"density", "observable", "particles", "risk", "run", "bounds", "diagnose", "fluctuations"}
 
 
 @cache

@@ -59,7 +59,7 @@ def new_axes(count: int = 1, *, inches: tuple[float, float] | None = None) -> li
         >>> left, right = plots.new_axes(2)
         >>> _ = left.plot([0, 1], [1, 0], color=plots.COLORS[0])
     """
-    check.integer(count, "count", at_least=1, at_most=20)
+    count = check.integer(count, "count", at_least=1, at_most=20)
     size = (INCHES[0] * (1 + 0.65 * (count - 1)), INCHES[1])
     if inches is not None:
         width, height = check.array(inches, "inches", shape=(2,)).tolist()

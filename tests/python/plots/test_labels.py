@@ -177,7 +177,7 @@ def test_vector_formats_hold_lines_and_text_and_no_images(kind, tmp_path):
 
 
 def test_new_axes_have_the_style_and_sizes_asked_for():
-    left, right = plots.new_axes(2, inches=(5.0, 2.0))
+    left, right = plots.new_axes(2.0, inches=(5.0, 2.0))  # a whole number of any kind
     assert left.figure is right.figure
     assert left.figure.get_size_inches().tolist() == [5.0, 2.0]
     assert not left.spines["top"].get_visible()
