@@ -40,8 +40,8 @@ def gallery() -> str:
     parts = [
         "# Gallery",
         "Published figures, each by one command that writes a PNG, an SVG, the numbers as `.npz` and a page "
-        "in Markdown with a table of ours beside published numbers. `--quick` runs a smaller size, without it "
-        "the published size is run. Times are estimates for two idle cores (steps times the cost of one); "
+        "in Markdown with a table of ours beside published numbers. `--quick` runs a smaller size than "
+        "the published one. Times are estimates for two idle cores (steps times the cost of one); "
         "the last line of an entry says which size made its picture and, where it was measured, how long "
         "that took. `mfcore reproduce all` makes them all.",
     ]
