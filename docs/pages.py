@@ -12,7 +12,8 @@ from pathlib import Path
 import mfcore
 
 DOCS = Path(__file__).resolve().parent
-# How long the published size takes on two idle cores: steps times the cost of one, and the limits beside it.
+# How long the published size takes on two idle cores, estimated: steps times the cost of one, and the limits
+# beside it. Times that were measured are in the reports, `docs/figures/*.md`.
 TAKES = {
     "isotropic-gaussians": "10 minutes (8·10⁷ steps of 800 neurons, d = 40)",
     "predictable-failure": "5 minutes (4·10⁷ steps of 800 neurons, d = 320)",
@@ -39,16 +40,16 @@ def gallery() -> str:
     parts = [
         "# Gallery",
         "Published figures, each by one command that writes a PNG, an SVG, the numbers as `.npz` and a page "
-        "in Markdown with a table of ours beside published numbers. `--quick` takes less than a minute on "
-        "two cores; without it the published size is run, for the time given (an estimate: steps times the "
-        "cost of one). The last line of an entry says which of them made its picture. `mfcore reproduce "
-        "all` makes them all.",
+        "in Markdown with a table of ours beside published numbers. `--quick` runs a smaller size than "
+        "the published one. Times are estimates for two idle cores (steps times the cost of one); "
+        "the last line of an entry says which size made its picture and, where it was measured, how long "
+        "that took. `mfcore reproduce all` makes them all.",
     ]
     for name in mfcore.experiments.NAMES:
         parts += [f"## {name}", mfcore.experiments.summary(name), f"```bash\nmfcore reproduce {name}\n```"]
         if name in TAKES:
-            quick = "Running time on two idle cores: with `--quick` less than a minute, else"
-            parts.append(f"{quick} about {TAKES[name]}.")
+            quick = "Estimated running time on two idle cores: with `--quick` less than a minute, else"
+            parts.append(f"{quick} {TAKES[name]}.")
         parts.append(f"![{mfcore.experiments.summary(name)}](figures/{name}.png)")
         page = DOCS / "figures" / f"{name}.md"
         if page.exists():  # without its title and picture

@@ -46,8 +46,9 @@ from .runs._observe import all_replicas
 from .runs._solve import log_times, resume, solve
 from .runs._trajectory import Trajectory, load
 from .stationary._certificate import Certificate, certificate
-from .stationary._gibbs import Stationary, gibbs, gibbs_path
+from .stationary._gibbs import gibbs, gibbs_path
 from .stationary._optimum import Optimum, optimum
+from .stationary._stationary import Stationary
 from .sweeps._cases import Bisection
 from .sweeps._sweep import sweep
 

@@ -10,6 +10,15 @@ BENT = mf.activations.piecewise_linear(
     knots=[-1.0, 0.25, 2.0], values=[1.0, -0.5, 3.0], left_slope=-2.0, right_slope=0.75
 )
 
+# Of a reduced model: one coordinate z that is to fit 0 by z and 1 by z².
+SQUARES = {
+    "coordinates": ["z"],
+    "weights": [0.5, 0.5],
+    "targets": [0.0, 1.0],
+    "features": lambda z: np.concatenate([z, z**2], axis=1),
+    "gradients": lambda z: np.stack([np.ones_like(z), 2 * z], axis=1),
+}
+
 
 def density(t):
     """Of the standard normal law."""
@@ -65,6 +74,18 @@ def orthonormal(d, k, seed=0):
 def product(z):
     """A link of two directions."""
     return z[:, 0] * z[:, 1] - z[:, 0]
+
+
+def radius(target):
+    """One radius r ≥ 0 whose mean r̄ is to be `target`: Ψ = r·(r̄ − target)."""
+    return mf.ReducedModel(
+        coordinates=["r"],
+        weights=[1.0],
+        targets=[target],
+        features=lambda z: z,
+        gradients=lambda z: np.ones((len(z), 1, 1)),
+        nonnegative=[True],
+    )
 
 
 def same(run, other):

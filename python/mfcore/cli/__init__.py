@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from typing import NoReturn
 
 from .. import _core
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     common = _Parser(add_help=False)
     common.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    add = partial(commands.add_parser, parents=[common], formatter_class=argparse.RawDescriptionHelpFormatter)
     for module in _COMMANDS:
-        module.add_to(commands, common)
+        module.add_to(add)
     return parser

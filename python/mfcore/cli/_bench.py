@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ._show import unused
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
-    bench = commands.add_parser(
+    bench = add(
         "bench",
-        parents=[common],
         help="speed against other implementations, after checking that they agree",
         epilog="examples:\n  mfcore bench --quick\n  mfcore bench --case sgd --case gradient --json out.json"
         "\n  mfcore bench --load 20\n  mfcore bench --calls\n  mfcore bench --scaling --picture scaling.png",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     bench.add_argument("--quick", action="store_true", help="small sizes only")
     bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -16,15 +16,11 @@ from .._base.registry import public_names
 from .._core import _cpu, _loader
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the two commands to the parser."""
-    info = commands.add_parser(
-        "info", parents=[common], help="what is installed and what this machine can run"
-    )
+    info = add("info", help="what is installed and what this machine can run")
     info.set_defaults(command=_info)
-    names = commands.add_parser(
-        "list", parents=[common], help="what models are made of, and experiments, one line each"
-    )
+    names = add("list", help="what models are made of, and experiments, one line each")
     names.set_defaults(command=_list)
 
 

@@ -6,8 +6,8 @@ import argparse
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from .. import experiments
 from .._base import files
@@ -28,16 +28,14 @@ _ALL = "all"
 _PARTIAL = "-partial.npz"
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
     width = max(len(name) for name in experiments.NAMES)
     names = "\n".join(f"  {name:<{width}}  {experiments.summary(name)}" for name in experiments.NAMES)
-    reproduce = commands.add_parser(
+    reproduce = add(
         "reproduce",
-        parents=[common],
         help="published figures, with a table of measured beside published numbers",
         epilog=f"experiments:\n{names}\n\n{_HELP}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     reproduce.add_argument("name", metavar="NAME", help="the experiment, see below, or all")
     reproduce.add_argument("--quick", action="store_true", help="less than a minute on two cores")

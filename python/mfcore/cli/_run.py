@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +54,9 @@ timeout(1).
 _KEYS = [name for name in inspect.signature(solve).parameters if name not in ("observe", "progress")]
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
-    run = commands.add_parser(
-        "run",
-        parents=[common],
-        help="run what a file describes, and save the result",
-        epilog=_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    run = add("run", help="run what a file describes, and save the result", epilog=_HELP)
     run.add_argument("config", metavar="CONFIG.toml", help="model, method and options of the run")
     run.add_argument(
         "--set",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,15 +16,13 @@ from ..runs._trajectory import Trajectory, load
 _ROWS = 10
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
-    show = commands.add_parser(
+    show = add(
         "show",
-        parents=[common],
         help="what a saved run gave: how it ended, its risk and observables",
         description="± is the standard error for networks, the error of the discretisation for the limit.",
         epilog="examples:\n  mfcore show run.npz\n  mfcore show run.npz --plot risk.png",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_argument("result", metavar="RESULT.npz", help="what mfcore run or Trajectory.save wrote")
     show.add_argument("--plot", metavar="FILE.png", help="also draw the risk (.svg, .pdf…; needs matplotlib)")

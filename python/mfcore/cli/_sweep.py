@@ -6,6 +6,7 @@ import argparse
 import copy
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,12 @@ examples:
 """
 
 
-def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
+def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
-    command = commands.add_parser(
+    command = add(
         "sweep",
-        parents=[common],
         help="run what a file describes for every combination of some entries",
         epilog=_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("config", metavar="CONFIG.toml", help="a run, and the table [sweep]")
     command.add_argument("--out", metavar="FOLDER", help="default: the name of CONFIG, in this folder")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @configurable
 @dataclass(frozen=True)
 class Exact:
-    """Closed forms and quadrature for Gaussian laws, sums over the nodes of finite laws. The default.
+    """Average over the data exactly: closed forms and quadrature for Gaussian laws, sums for finite ones.
+
+    This is the default.
 
     A law or an activation without an exact form raises a `ValueError` that says why and names `MonteCarlo`.
 

@@ -28,8 +28,9 @@ from ..plots._axes import COLORS, GREY, TEXT, stroke
 from ..runs._solve import log_times
 from ..runs._trajectory import Trajectory
 from ..stationary._certificate import certificate
-from ..stationary._gibbs import Stationary, gibbs
+from ..stationary._gibbs import gibbs
 from ..stationary._optimum import optimum
+from ..stationary._stationary import Stationary
 from ._panels import LIMIT, NETWORK, blank, networks, power, quiet
 from ._report import Report
 from ._row import Row, averaged

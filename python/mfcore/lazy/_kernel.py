@@ -11,9 +11,9 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 from ..init import Points
-from ..measures._functions import require_finite
 from ..measures._measure import as_measure, as_points
 from ..measures._place import MeasureLike, row_of, target_of
+from ..measures._results import require_finite
 from ..model import Model
 from ..neurons._flow import rates_of
 from ._infinite import InfiniteWidth

@@ -6,6 +6,7 @@
 - `_energy`: `mf.free_energy` and `dissipation`
 - `_distance`: Wasserstein distances and relative entropy
 - `_place`: whose coordinates arguments are in, those of neurons or reduced ones
+- `_results`: what is returned is finite, and in the caller's array if there is one
 - `_cells`: volumes of grid cells in reduced coordinates
 
 May use models, reductions, expectations. A new function of a measure is one file here.

@@ -12,8 +12,8 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import RNG, seed_of
 from ..model import Model
-from ._functions import require_finite
 from ._place import rows_of
+from ._results import require_finite
 
 
 @dataclass(frozen=True, eq=False)

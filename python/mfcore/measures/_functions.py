@@ -16,8 +16,9 @@ from ..expectations._rules import Exact, Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._measure import as_measure, as_points
-from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of
+from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of, with_inputs
 from ._replicas import Run, per_replica
+from ._results import check_out, give, too_large
 from ._tangent import LinearMeasure, linear_risk
 
 # numbers that are not finite are refused with a message instead of a warning
@@ -53,8 +54,8 @@ def V(
         array([-0.997356,  0.      ])
     """
     rows = rows_of(model, theta, "theta")
-    _check_out(out, len(rows))
-    return _give(_evaluator(model, expectation, threads).V(rows), out, "V", theta=rows)
+    check_out(out, len(rows))
+    return give(_evaluator(model, expectation, threads).V(rows), out, "V", theta=rows)
 
 
 @_quiet
@@ -83,11 +84,11 @@ def U(
     """
     rows = rows_of(model, theta, "theta")
     columns = rows if other is None else rows_of(model, other, "other")
-    _check_out(out, len(rows), len(columns))
+    check_out(out, len(rows), len(columns))
     longer = "theta" if len(rows) >= len(columns) else "other"
     check.memory(16.0 * len(rows) * len(columns), longer, rows if longer == "theta" else columns)
     value = _evaluator(model, expectation, threads).U(rows, columns)
-    return _give(value, out, "U", theta=rows, other=columns)
+    return give(value, out, "U", theta=rows, other=columns)
 
 
 @_quiet
@@ -122,11 +123,11 @@ def psi(
         True
     """
     at = in_shared_coordinates(model, theta, measure)
-    _check_out(out, len(at.rows))
+    check_out(out, len(at.rows))
     value = _evaluator(at.model, expectation, threads).psi(at.z, at.points, at.weights)
     if model.ridge:
         value = value + 0.5 * model.ridge * np.square(at.z[:, _decaying(at.model, at.z)]).sum(axis=1)
-    return _give(value, out, "Ψ", theta=at.rows, measure=at.points)
+    return give(value, out, "Ψ", theta=at.rows, measure=at.points)
 
 
 @_quiet
@@ -160,7 +161,7 @@ def grad_psi(
     """
     at = in_shared_coordinates(model, theta, measure)
     rows, z = at.rows, at.z
-    _check_out(out, *rows.shape)
+    check_out(out, *rows.shape)
     neurons = isinstance(at.model, Model) or at.lift is not None
     if isinstance(model, Model) and model.network.sphere:
         still = np.flatnonzero((rows[:, model.network.row(0) :] == 0).all(axis=1))
@@ -179,7 +180,7 @@ def grad_psi(
             w = rows[:, network.row(0) :]
             along = gradient[:, network.row(0) :]
             along -= w * (np.sum(along * w, axis=1) / np.sum(w * w, axis=1))[:, None]
-    return _give(gradient, out, "∇Ψ", theta=rows, measure=at.points)
+    return give(gradient, out, "∇Ψ", theta=rows, measure=at.points)
 
 
 @_quiet
@@ -208,12 +209,12 @@ def risk(
         1.0
     """
     if isinstance(measure, LinearMeasure):
-        return linear_risk(_with_inputs(model), measure, expectation, check.threads(threads))[0]
+        return linear_risk(with_inputs(model), measure, expectation, check.threads(threads))[0]
     target = target_of(model, measure)
     points, weights = as_measure(measure, "measure", row_of(target))
     value = float(_evaluator(target, expectation, threads).risk(points, weights))
     if not math.isfinite(value):
-        raise ValueError(_too_large("the risk", measure=points))
+        raise ValueError(too_large("the risk", measure=points))
     return value
 
 
@@ -258,10 +259,10 @@ def predict(
     if X is None:
         raise TypeError("X must be inputs, as in predict(model, measure, X) or predict(run, X), got None")
     if isinstance(measure, LinearMeasure):
-        whole = _with_inputs(cast(AnyModel, model))
+        whole = with_inputs(cast(AnyModel, model))
         inputs = as_points(X, "X", row_of(whole) - whole.network.row(0))
-        _check_out(out, len(inputs))
-        return _give(measure._predict(whole, inputs, check.threads(threads)), out, "f", X=inputs)
+        check_out(out, len(inputs))
+        return give(measure._predict(whole, inputs, check.threads(threads)), out, "f", X=inputs)
     target = target_of(cast(AnyModel, model), measure)  # a run has been taken apart
     points, weights = as_measure(measure, "measure", row_of(target))
     if isinstance(target, ReducedModel):
@@ -275,22 +276,14 @@ def predict(
         else:
             inputs = as_points(X, "X")
             z = target.inputs.completed(inputs)
-        _check_out(out, len(inputs))
-        return _give(target.inputs.predict(points, weights, z), out, "f", measure=points, X=inputs)
+        check_out(out, len(inputs))
+        return give(target.inputs.predict(points, weights, z), out, "f", measure=points, X=inputs)
     inputs = as_points(X, "X", points.shape[1] - target.network.row(0))
-    _check_out(out, len(inputs))
+    check_out(out, len(inputs))
     value = _core.predict(target.network._core, points, weights, inputs, check.threads(threads))
     if target.network.scale != 1:
         value *= target.network.scale
-    return _give(value, out, "f", measure=points, X=inputs)
-
-
-def _with_inputs(model: AnyModel) -> Model:
-    """The model, if it has inputs x and finitely many of their coordinates."""
-    if not isinstance(model, Model):
-        raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
-    row_of(model)
-    return model
+    return give(value, out, "f", measure=points, X=inputs)
 
 
 def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | None) -> Evaluator:
@@ -322,30 +315,3 @@ def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
     decaying = np.ones(rows.shape[1], dtype=bool)
     decaying[list(model.network.still)] = False
     return decaying
-
-
-def _check_out(out: FloatArray | None, *shape: int) -> None:
-    """Refuse an unfit `out` before the work is done."""
-    if out is not None:
-        check.output(out, "out", shape)
-
-
-def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
-    """Raise a ValueError naming the argument whose entries are too large, if `what` is not finite."""
-    if not check.finite(result):
-        raise ValueError(_too_large(what, **inputs))
-
-
-def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: FloatArray) -> FloatArray:
-    require_finite(result, what, **inputs)
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-
-def _too_large(what: str, **inputs: FloatArray) -> str:
-    """Name the argument with the largest entry, as squares of entries beyond 1e154 overflow."""
-    sizes = {name: float(np.abs(array).max()) for name, array in inputs.items()}
-    name = max(sizes, key=lambda name: sizes[name])
-    return f"{name} must be of a size at which {what} is finite, got entries up to {sizes[name]:g}"

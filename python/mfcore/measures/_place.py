@@ -34,6 +34,14 @@ def rows_of(model: AnyModel, theta: Any, name: str) -> FloatArray:
     return as_points(theta, name, row_of(model))
 
 
+def with_inputs(model: AnyModel) -> Model:
+    """The model, if it has inputs x and finitely many of their coordinates."""
+    if not isinstance(model, Model):
+        raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
+    row_of(model)
+    return model
+
+
 def target_of(model: AnyModel, measure: Any, name: str = "measure") -> AnyModel:
     """The model in whose coordinates the measure is: the model itself or its reduction."""
     if isinstance(model, Model) and _are_neurons(measure, model):

@@ -10,7 +10,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ..model import Model
 from ..network import Network
-from ._functions import require_finite
+from ._results import require_finite
 
 
 def pull(

@@ -29,7 +29,7 @@ _DRIVERS = (
 @configurable
 @dataclass(frozen=True)
 class Nonlinear:
-    """N independent neurons in the field of the limit, θ̇_i = −rate·∇Ψ_λ(θ_i; ρ_t), with noise where there is.
+    """N independent neurons in the field of the limit: θ̇_i = −rate·∇Ψ_λ(θ_i; ρ_t), with noise or without.
 
     Nothing that they do acts back on ρ_t, the law of each of them, which comes from the driver: a method of
     the limit, looked at as densely in time as needed, or an auxiliary network much wider than N, with a start

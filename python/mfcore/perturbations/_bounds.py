@@ -77,7 +77,7 @@ def bounds(
     rng: RNG = 0,
     threads: int | None = None,
 ) -> list[Theorem]:
-    """The theorems about a measure that can be computed, each with both of its sides.
+    """Evaluate theorems about a measure: the hypotheses of each, and both sides of its inequality.
 
     Always: independent neurons, in the mean, and greedy ones, with certainty. Without noise and with a
     reduction: the convexity gap against the least risk. With noise, for a density on equal cells: the two

@@ -73,7 +73,7 @@ def along(
     expectation: Expectation | None = None,
     threads: int | None = None,
 ) -> RiskPath:
-    """R along the mixtures (1 − s)ρ₀ + sρ₁, or along a geodesic of W₂ on which neurons move straight on.
+    """The risk on a path between two measures: mixtures (1 − s)ρ₀ + sρ₁, or neurons that move straight on.
 
     R is convex along mixtures, always: d²R/ds² = 2‖f_{ρ₁} − f_{ρ₀}‖². The flow moves neurons, and there R
     need not be convex: on the geodesic, with an optimal plan of (θ, θ'), ρ_s is the law of θ + s(θ' − θ).

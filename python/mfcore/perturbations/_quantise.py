@@ -30,7 +30,7 @@ def quantise(
     rng: RNG = None,
     threads: int | None = None,
 ) -> FloatArray:
-    """N points of a measure ρ, in its coordinates, whose mean f_N is to stand for f_ρ: shape (N, D).
+    """Choose N neurons for a measure ρ, whose mean f_N approximates f_ρ: rows in its coordinates, (N, D).
 
     With gap = ∫U(θ, θ)dρ − ∫∫U dρdρ:
 

@@ -37,7 +37,7 @@ def particles(
     arrows: int = 15,
     ax: Axes | None = None,
 ) -> PlotAxes:
-    """The neurons or atoms of a measure as points, and −rate·∇Ψ_λ as arrows.
+    """Draw the neurons or atoms of a measure as points, and their velocity −rate·∇Ψ_λ as arrows.
 
     The field is that of the model's reduction, for the measure averaged over the symmetry. Coordinates that
     are not shown are at their means. Arrows are as long as neurons are fast, on the scale of the sample above

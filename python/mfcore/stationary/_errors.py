@@ -11,7 +11,8 @@ from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ._boxes import Box
 from ._compact import Compact, compact, in_pieces
-from ._continuum import Continuum, continuum, rounding, wider
+from ._continuum import Continuum, continuum, wider
+from ._panels import rounding
 
 SOME = 48  # points of a law at which the error of its features is measured
 ROUNDING = 1e-14  # relative rounding error of sums of about a thousand numbers

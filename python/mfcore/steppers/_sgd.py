@@ -14,8 +14,8 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import RNG, seed_of
 from .._base.turn import Turn
-from ..measures._functions import require_finite
 from ..measures._pull import pull_back
+from ..measures._results import require_finite
 from ..network import Network
 from ..neurons._flow import rates_of
 from ._arrays import inputs_of, own

@@ -22,7 +22,7 @@ Rounds = Generator[list[Case], list[Result], None]
 
 @dataclass(frozen=True)
 class Bisection:
-    """Halve an interval of one argument until it is known where its results begin to answer True.
+    """Find the value of one argument at which a condition on the result changes, by halving an interval.
 
     Args:
         name: The argument.

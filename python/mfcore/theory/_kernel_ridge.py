@@ -76,7 +76,7 @@ def kernel_ridge(
     rng: RNG = None,
     threads: int | None = None,
 ) -> RegressionDraws:
-    """The risk of f̂ = K(·, X)(K + ridge·I)⁻¹y, measured: the other side of `regression_risk`.
+    """Measure the risk of f̂ = K(·, X)(K + ridge·I)⁻¹y on random draws, to compare with `regression_risk`.
 
     The matrix is solved by Cholesky; where it has no inverse and the ridge is 0, by its pseudoinverse, which
     is least squares of minimal norm. Of a model, K is the tangent kernel of its initial law: at infinite

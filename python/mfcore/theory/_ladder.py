@@ -48,8 +48,7 @@ def ladder(
     threads: int | None = None,
     progress: bool = False,
 ) -> Ladder:
-    """Run ND, PD, GD and SGD from the same neurons beside the limit, and measure where R(ρ_t) and R_N(SGD)
-    part.
+    """Split the gap between the risks of SGD and of its limit into four, by runs from the same neurons.
 
     |R(ρ_t) − R_N(SGD)| ≤ PDE-ND + ND-PD + PD-GD + GD-SGD, where the risk of a rung of N neurons is that of
     their empirical measure, N independent neurons (ND) included: E R_N(ND) = R + (∫U(θ, θ)dρ − ∫∫U)/N.

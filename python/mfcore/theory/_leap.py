@@ -58,7 +58,7 @@ def information_exponent(link: Any, *, tolerance: float = _TOLERANCE) -> int:
 
 
 def leap(target: Any) -> int:
-    """The largest number of new coordinates that some term must add, in the best order of the terms.
+    """The leap of a target: the most new coordinates that one of its terms adds, in the best order of them.
 
     Leap(h) = min_π max_i |S_π(i) ∖ ∪_{j<i}S_π(j)|, where a coordinate that is new counts with its degree. A
     target of leap 1 is a merged staircase; SGD is expected to need d^{max(Leap−1, 1)} steps.

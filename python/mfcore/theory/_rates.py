@@ -39,7 +39,7 @@ THEORY = {
 
 @dataclass(frozen=True)
 class Rate:
-    """One slope: sup_t of a gap ∝ (variable)^slope.
+    """How fast a gap closes, measured: its largest value over time is proportional to variable^slope.
 
     Attributes:
         gap: Such as ``"ND-PD"``.

@@ -55,7 +55,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class RegressionRisk:
-    """Risks of ridge regression with n samples, as its deterministic equivalent has them.
+    """Risks of ridge regression with n samples, predicted: its deterministic equivalent, exact as d → ∞.
 
     Attributes:
         risk: Excess risk E(f̂ − f)² on labels without noise; an array if `samples` was one.

@@ -102,7 +102,7 @@ def modified_flow(
 
 
 def propose_step(source: Model | Ladder, bias: float = 0.01, *, horizon: float | None = None) -> StepProposal:
-    """A step h with which the risk is off by at most `bias`, relative to the risk.
+    """Propose a step h of SGD at which its risk differs from that of the limit by at most `bias`, relatively.
 
     From a model, by `modified_flow`, which must know it: the step at which the law of the neurons has a risk
     that differs from that of the limit by this share, at most, up to the horizon. The fluctuations of f_N are

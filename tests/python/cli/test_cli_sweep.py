@@ -2,19 +2,10 @@
 
 import mfcore as mf
 import pytest
+from command_line import CONFIG
 from mfcore.cli import main
 
-GRID = """
-horizon = 0.2
-[model]
-kind = "Model"
-data = { kind = "IsotropicGaussians", d = 4, delta = 0.8 }
-network = { kind = "Network", activation = { kind = "relu" } }
-init = { kind = "Radial", norm = 0.8 }
-[method]
-kind = "SGD"
-neurons = 5
-step = 0.05
+GRID = f"""{CONFIG}
 [sweep]
 "model.data.delta" = [0.2, 0.4]
 "method.neurons" = [5, 10]

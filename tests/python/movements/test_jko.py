@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore.movements._jko import JKO
-from problems import moments, waves
+from problems import moments, radius, waves
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
@@ -232,14 +232,7 @@ def test_the_limit_agrees_with_wide_networks_of_the_same_model():
 
 
 def test_atoms_that_reach_a_wall_rest_there_exactly():
-    model = mf.ReducedModel(  # Ψ = z·(z̄ + 1): the drift is −(z̄ + 1) for all
-        coordinates=["r"],
-        weights=[1.0],
-        targets=[-1.0],
-        features=lambda z: z,
-        gradients=lambda z: np.ones((len(z), 1, 1)),
-        nonnegative=[True],
-    )
+    model = radius(target=-1.0)  # the drift is −(r̄ + 1) for all
     z, tau = np.linspace(0.0, 1.0, 21), 0.1
     run = solve(model, JKO(tau, start=z), horizon=0.4)
     for _ in range(4):
@@ -251,14 +244,7 @@ def test_atoms_that_reach_a_wall_rest_there_exactly():
 
 
 def test_atoms_leave_a_wall_when_the_potential_turns():
-    model = mf.ReducedModel(
-        coordinates=["r"],
-        weights=[1.0],
-        targets=[1.0],
-        features=lambda z: z,
-        gradients=lambda z: np.ones((len(z), 1, 1)),
-        nonnegative=[True],
-    )
+    model = radius(target=1.0)
     run = solve(model, JKO(0.5, start=[0.0, 0.0, 2.0]), horizon=0.5)
     # m' = (m + τ)/(1 + τ) = 7/9, all move by τ(1 − m').
     assert np.allclose(run.final.points[:, 0], np.array([0, 0, 2]) + 0.5 * (1 - 7 / 9), atol=1e-13)

@@ -6,15 +6,7 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore import theory
-from problems import STEP, erf_model, isotropic
-
-SQUARES = {
-    "coordinates": ["z"],
-    "weights": [0.5, 0.5],
-    "targets": [0.0, 1.0],
-    "features": lambda z: np.concatenate([z, z**2], axis=1),
-    "gradients": lambda z: np.stack([np.ones_like(z), 2 * z], axis=1),
-}
+from problems import SQUARES, STEP, erf_model, isotropic
 
 
 def test_all_fixed_points_of_a_polynomial_are_found_and_sorted():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mfcore import theory
 from mfcore.perturbations import _spectra
-from problems import erf_model, isotropic, linear_model
+from problems import SQUARES, erf_model, isotropic, linear_model, radius
 
 SPEEDS = {"a": 2.0, "b": 0.3, "w": 1.7}
 
@@ -39,14 +39,6 @@ MODELS = {
     "rectifier": rectifier,
     "radius": lambda ridge: isotropic(ridge=ridge).reduce(),
     "multi-index": multi_index,
-}
-
-SQUARES = {
-    "coordinates": ["z"],
-    "weights": [0.5, 0.5],
-    "targets": [0.0, 1.0],
-    "features": lambda z: np.concatenate([z, z**2], axis=1),
-    "gradients": lambda z: np.stack([np.ones_like(z), 2 * z], axis=1),
 }
 
 
@@ -150,14 +142,7 @@ def test_a_shifted_cloud_returns_at_the_rate_of_its_mean():
 
 
 def test_a_radius_that_a_kink_holds_at_zero_returns_at_once():
-    model = mf.ReducedModel(
-        coordinates=["r"],
-        weights=[1.0],
-        targets=[-1.0],
-        features=lambda z: z,
-        gradients=lambda z: np.ones((len(z), 1, 1)),
-        nonnegative=[True],
-    )
+    model = radius(target=-1.0)
     found = theory.stability(model, [0.0])
     assert found.residual == 0
     assert found.spread.tolist() == [[math.inf]]

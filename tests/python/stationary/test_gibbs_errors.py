@@ -7,8 +7,8 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore.stationary._compact import compact
-from mfcore.stationary._continuum import _support
 from mfcore.stationary._newton import newton
+from mfcore.stationary._panels import support_at
 from problems import STEP
 from scipy import special
 
@@ -52,7 +52,7 @@ def by_brute_force(model, law, kinks):
     x, w = np.polynomial.legendre.leggauss(6)
     half = 0.5 * np.diff(edges)[:, None]
     z = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel()
-    where = _support(model, z[:, None], np.log((half * w).ravel()))
+    where = support_at(model, z[:, None], np.log((half * w).ravel()))
     found = newton(where, where.features.moments(law.f), 1e-30)
     risk = float(np.square(found.mean - where.features.target).sum()) + where.features.unreached
     return found.dual + found.gap, risk
@@ -102,7 +102,7 @@ def test_a_kink_between_an_end_of_a_panel_and_its_first_node_is_seen():
     x, w = np.polynomial.legendre.leggauss(12)
     half = 0.5 * np.diff(edges)[:, None]
     z = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel()
-    where = _support(model, z[:, None], np.log((half * w).ravel()))
+    where = support_at(model, z[:, None], np.log((half * w).ravel()))
     found = newton(where, where.features.moments(law.f), 1e-30)
     assert abs(law.free_energy - found.dual - found.gap) <= law.error < 1e-10
 
