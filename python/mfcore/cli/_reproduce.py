@@ -107,8 +107,8 @@ def _made(arguments: argparse.Namespace, name: str, work: experiments.Work) -> s
     command = f"mfcore reproduce {shlex.quote(name)}{quick} --seed {arguments.seed}"
     built, day = build_info(), time.strftime("%Y-%m-%d")
     return (
-        f"Made by `{command}` in {work.seconds():.0f} s on {day}: "
-        f"mfcore {built['version']}, {built['isa']}, {built['threads']} threads."
+        f"Made by `{command}` in {work.seconds():.0f} s ({work.processor_seconds():.0f} s of processor time) "
+        f"on {day}: mfcore {built['version']}, {built['isa']}, {built['threads']} threads."
     )
 
 

@@ -32,6 +32,7 @@ class Work:
         runs: What was run until now, by name.
         arrays: Further numbers that an interruption must not lose.
         begun: When the work began, on the monotonic clock.
+        used: Processor time of the process when the work began.
 
     Examples:
         >>> import mfcore as mf
@@ -46,6 +47,7 @@ class Work:
     runs: dict[str, Trajectory] = field(default_factory=dict)
     arrays: dict[str, FloatArray] = field(default_factory=dict)
     begun: float = field(default_factory=time.monotonic)
+    used: float = field(default_factory=time.process_time)
 
     def solve(
         self,
@@ -94,6 +96,10 @@ class Work:
     def seconds(self) -> float:
         """Seconds since the work began."""
         return time.monotonic() - self.begun
+
+    def processor_seconds(self) -> float:
+        """Seconds of all cores together, which other work beside this one does not add to."""
+        return time.process_time() - self.used
 
     def _announce(
         self, name: str, model: Model | ReducedModel, method: Any, steps: int | None, options: dict[str, Any]
