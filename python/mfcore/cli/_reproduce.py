@@ -106,9 +106,10 @@ def _made(arguments: argparse.Namespace, name: str, work: experiments.Work) -> s
     quick = " --quick" if arguments.quick else ""
     command = f"mfcore reproduce {shlex.quote(name)}{quick} --seed {arguments.seed}"
     built, day = build_info(), time.strftime("%Y-%m-%d")
+    threads = f"{built['threads']} thread" + "s" * (built["threads"] != 1)
     return (
         f"Made by `{command}` in {work.seconds():.0f} s ({work.processor_seconds():.0f} s of processor time) "
-        f"on {day}: mfcore {built['version']}, {built['isa']}, {built['threads']} threads."
+        f"on {day}: mfcore {built['version']}, {built['isa']}, {threads}."
     )
 
 
