@@ -1,4 +1,4 @@
-"""`mf.Annealed`: a method whose temperature and ridge are functions of time, constant on short stretches."""
+"""`mf.Annealed`: a method whose temperature and ridge are functions of time, constant on stretches: eq. (6.15)."""
 
 from __future__ import annotations
 
@@ -97,11 +97,12 @@ class Annealed:
     def at(self, t: float) -> dict[str, float]:
         """Temperature and ridge at time t, of those that are given."""
         found = {}
-        for name, rule in (("temperature", "above"), ("ridge", "at_least")):
-            course = getattr(self, name)
-            if course is not None:
-                value = course(t) if callable(course) else float(np.interp(t, *np.transpose(course)))
-                found[name] = check.number(value, f"{name}(t = {t:g})", **{rule: 0})
+        if self.temperature is not None:
+            found["temperature"] = check.number(
+                _value(self.temperature, t), f"temperature(t = {t:g})", above=0
+            )
+        if self.ridge is not None:
+            found["ridge"] = check.number(_value(self.ridge, t), f"ridge(t = {t:g})", at_least=0)
         return found
 
     def __repr__(self) -> str:
@@ -127,11 +128,10 @@ class AnnealedRung:
 
     def _begun(self, stretch: int) -> ChangingRung:
         forces = self._method.at((stretch + 0.5) * self._method.every)
-        model: Model | ReducedModel
-        if stretch == 0 or isinstance(self._model, ReducedModel) or self._part.reduced is None:
-            model = dataclasses.replace(self._model, **forces)
-        else:  # the reduction is known
-            model = dataclasses.replace(self._part.reduced, **forces)
+        model: Any = self._model
+        if stretch > 0 and self._part.reduced is not None:  # the reduction is known
+            model = self._part.reduced
+        model = dataclasses.replace(model, **forces)
         return cast(ChangingRung, self._method.method.begin(model, self._seed, self._threads))
 
     def _end_of(self, stretch: int) -> float:
@@ -204,6 +204,10 @@ class AnnealedRung:
         """That of the method, the stretches begun, and the temperature and ridge of the last."""
         forces = self._method.at((self._stretch + 0.5) * self._method.every)
         return {**self._part.meta(), "stretches": self._stretch + 1, **forces}
+
+
+def _value(course: Course, t: float) -> Any:
+    return course(t) if callable(course) else float(np.interp(t, *np.transpose(course)))
 
 
 def _rows(course: Any, name: str) -> list[list[float]]:
