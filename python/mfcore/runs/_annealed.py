@@ -1,4 +1,4 @@
-"""`mf.Annealed`: a method whose temperature and ridge are functions of time, constant on stretches: eq. (6.15)."""
+"""`mf.Annealed`: temperature and ridge as functions of time, constant on stretches (eq. (6.15))."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Annealed:
         ... )
         >>> run = mf.solve(model, cooling, horizon=2.0, rng=0)
         >>> run.meta["stretches"], round(run.meta["temperature"], 4)
-        (4, 0.6626)
+        (4, 0.668)
     """
 
     method: Method
