@@ -121,7 +121,7 @@ def _deconvolve(work: Work, size: Size) -> tuple[list[Spikes], FloatArray, Float
 def _deconvolution_rows(size: Size, excess: FloatArray, gap: FloatArray) -> list[Row]:
     return [
         Row("deconvolution: largest relative duality gap of the best measures", float(gap.max()), 0.0, 1e-3,
-            "exact: 0 at the minimum"),
+            "exact: 0 at the minimum", because="steps are finite"),
         Row(f"deconvolution: share of signals of which {size.atoms[-1]} atoms find the minimum",
             float((excess[-1] < SUCCESS).mean()), 1.0, 0.0, "theory: 1 as m → ∞", because="m is finite"),
     ]  # fmt: skip
