@@ -101,7 +101,7 @@ def fluctuations(
             `atoms` draws: the result is then that of the empirical law of these draws.
         sgd: κ = h·N of one-pass SGD on independent samples, held fixed as N → ∞; 0: the particles of
             `mf.Particles`. A finite dataset that is passed through in random order, as `mf.SGD` does, has
-            none of the terms of the noise.
+            none of the terms of the noise, and another bias.
         batch: Samples in a step of SGD.
         atoms: Most atoms. The cost is proportional to their square.
         expectation: For laws without nodes `mf.MonteCarlo(samples, rng)`. None: Gauss nodes of normal inputs,
