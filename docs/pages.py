@@ -30,7 +30,7 @@ TAKES = {
     "approximation": "a minute",
     "fluctuations": "2 minutes (1,200 networks)",
     "geometry": "half a minute",
-    "global-convergence": "2 minutes",
+    "global-convergence": "3 minutes",
     "noisy-convergence": "a minute",
 }
 

@@ -224,6 +224,22 @@ class DensityRung:
             _Past((older, last), next_record),
         )
 
+    def change_time(self, t: float) -> float:
+        """The time nearest to t at which the forces may change: t."""
+        return t
+
+    def take_over(self, earlier: DensityRung) -> None:
+        """Go on from where a rung with other forces is: on its grids, from their masses."""
+        old = earlier._fine
+        grid = Grid(self._reduced, old.grid.edges, old.grid.box, old.grid.features)
+        first, masses = old.flow.step_size, [solver.mass for solver in earlier._state.solvers.coarser]
+        self._first = earlier._first
+        self._state = earlier._state._replace(
+            solvers=self._discretisation.solvers(grid, old.mass, old.flow.t, first, masses),
+            before=earlier._counts(),
+            rise=0.0 if self.noiseless else earlier._largest_rise(),
+        )
+
     def meta(self) -> dict[str, Any]:
         """Scheme, cells, extent and how often it grew, rank of the features, steps, and atoms of mass."""
         fine, grown = self._fine, self._state.grown

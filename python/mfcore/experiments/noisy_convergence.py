@@ -3,11 +3,13 @@
 A picture of the theory; the settings are ours. One neuron parameter z on a line, two data points, noise and
 decay. The free energy of the density is between relative entropies to the stationary law and to the Gibbs law
 of the present potential, and falls at twice the smallest rate of the linearised equation. Colder stationary
-laws have less risk, at most in proportion to the temperature.
+laws have less risk, at most in proportion to the temperature. So a density that is cooled, slowly enough to
+stay near the law of the present temperature, comes to the least value of what it descends.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +23,8 @@ from ..measures._measure import Density
 from ..perturbations._relaxation import Relaxation, relaxation
 from ..plots._axes import COLORS
 from ..reductions._model import ReducedModel
+from ..runs._annealed import Annealed
+from ..runs._trajectory import Trajectory
 from ..stationary._certificate import certificate
 from ..stationary._gibbs import gibbs
 from ..stationary._optimum import optimum
@@ -40,6 +44,8 @@ MODEL = ReducedModel(
     features=lambda z: np.concatenate([2 * np.tanh(2 * z), 2 * np.tanh(z - 0.5)], axis=1),
     gradients=lambda z: np.stack([4 / np.cosh(2 * z) ** 2, 2 / np.cosh(z - 0.5) ** 2], axis=1),
 )
+OBJECTIVE = replace(MODEL, temperature=0.0)  # whose free energy is R/2 + (λ/2)∫z²dρ
+COOLING = 40.0  # how long it is cooled
 LATE = 0.6  # the slope is measured from this share of the time on
 
 
@@ -51,10 +57,16 @@ class Size:
     step: float = 0.01
     points: int = 41
     temperatures: int = 9
+    every: float = 0.25
 
 
 FULL = Size()
-QUICK = Size(cells=200, step=0.04, points=17, temperatures=5)
+QUICK = Size(cells=200, step=0.04, points=17, temperatures=5, every=1.0)
+
+
+def temperature(t: float) -> float:
+    """1/β with β = β₀ log(e + t)."""
+    return TEMPERATURE / math.log(math.e + t)
 
 
 def run(work: Work, size: Size) -> Report:
@@ -83,6 +95,8 @@ def run(work: Work, size: Size) -> Report:
     least = optimum(plain, extent=(-REACH, REACH)).risk
     laws = [gibbs(replace(MODEL, ridge=0.0, temperature=t), extent=(-REACH, REACH)) for t in cold]
     excess = np.array([law.risk - least for law in laws])
+    cooled, warm = _cooled(work, start, size)
+    work.arrays |= {"cooling/t": cooled.t, "cooling/objective": cooled.observed["objective"]}
     work.arrays.update({"t": pde.t, "energies": energies, "temperature": cold, "excess": excess})
     return Report(
         name="noisy-convergence",
@@ -90,14 +104,49 @@ def run(work: Work, size: Size) -> Report:
         caption=(
             f"One parameter, two data points, λ = {RIDGE:g}, 1/β = {TEMPERATURE:g}. Left: F − F* of "
             "the density (line) between β⁻¹KL(ρ‖ρ*) and β⁻¹KL(ρ‖ρ̂) (shaded), ρ̂ the Gibbs law of the present "
-            f"potential; dashed: the slope −2·{modes.rate:.4g} of the linearised equation. Right: the risk "
-            "of stationary laws without decay above the least one; dashed: slope 1, that of the bound O(D/β)."
+            f"potential; dashed: the slope −2·{modes.rate:.4g} of the linearised equation. Middle: the risk "
+            "of stationary laws without decay above the least one; dashed: slope 1, of the bound O(D/β). "
+            "Right: R/2 + (λ/2)∫z²dρ above its minimum over all laws, of a density cooled by "
+            f"β = {1 / TEMPERATURE:g}·log(e + t) (line), at the first temperature (dashed), and of "
+            "the stationary laws of the temperatures on the way (points)."
         ),
-        figure=_figure(pde.t, energies, modes, cold, excess),
-        rows=list(_rows(pde.t, energies, modes)),
+        figure=_figure(pde.t, energies, modes, cold, excess, (cooled, warm)),
+        rows=[*_rows(pde.t, energies, modes), *_cooling_rows(cooled)],
         runs=work.runs,
         arrays=work.arrays,
     )
+
+
+def _cooled(work: Work, start: Density, size: Size) -> tuple[Trajectory, Trajectory]:
+    """A density under falling temperature, and one under the first: R/2 + (λ/2)∫z²dρ above its minimum."""
+    least = optimum(OBJECTIVE, extent=(-REACH, REACH)).value
+    pde = PDE(start=start, error=False)
+    options: dict[str, Any] = {
+        "horizon": COOLING,
+        "save_at": np.linspace(0.0, COOLING, 2 * size.points - 1),
+        "observe": {"objective": lambda rho: free_energy(OBJECTIVE, rho) - least},
+    }
+    return (
+        work.solve("cooled", MODEL, Annealed(pde, size.every, temperature), **options),
+        work.solve("warm", MODEL, pde, **options),
+    )
+
+
+def _still(t: float) -> float:
+    """The same of the stationary law of the temperature at time t."""
+    law = gibbs(replace(MODEL, temperature=temperature(t)), extent=(-REACH, REACH))
+    return float(free_energy(OBJECTIVE, law.measure) - optimum(OBJECTIVE, extent=(-REACH, REACH)).value)
+
+
+def _cooling_rows(cooled: Trajectory) -> list[Row]:
+    objective = cooled.observed["objective"]
+    because = "a density lags behind the law of the present temperature"
+    return [
+        Row(f"R/2 + (λ/2)∫z²dρ above its minimum at t = {t:g}, cooled by β = β₀ log(e + t)",
+            float(objective[int(np.abs(cooled.t - t).argmin())]), _still(t), 1e-6,
+            "theory: the stationary law there", because=because)
+        for t in (COOLING / 4, COOLING)
+    ]  # fmt: skip
 
 
 def _energies(rho: Density) -> tuple[float, float, float, float]:
@@ -133,10 +182,15 @@ def _rows(t: FloatArray, energies: FloatArray, modes: Relaxation) -> list[Row]:
 
 
 def _figure(
-    t: FloatArray, energies: FloatArray, modes: Relaxation, cold: FloatArray, excess: FloatArray
+    t: FloatArray,
+    energies: FloatArray,
+    modes: Relaxation,
+    cold: FloatArray,
+    excess: FloatArray,
+    cooling: tuple[Trajectory, Trajectory],
 ) -> Any:
-    figure = blank((8.0, 3.4))
-    left, right = figure.subplots(1, 2)
+    figure = blank((11.0, 3.4))
+    left, right, last = figure.subplots(1, 3)
     below, between, above, _ = np.maximum(energies, 1e-16).T
     quiet(left).fill_between(t, below, above, color=COLORS[0], alpha=0.25, linewidth=0, label="bounds")
     left.plot(t, between, color=COLORS[0], label="$F - F_*$")
@@ -149,4 +203,10 @@ def _figure(
     right.plot(cold, excess[-1] * cold / cold[-1], color="black", linestyle="--", linewidth=0.8)
     right.set(xlabel="temperature $1/β$", ylabel=r"$R(ρ_*) - \inf R$", xscale="log", yscale="log")
     right.tick_params(which="minor", labelbottom=False)
+    for run, style, label in zip(cooling, ("-", "--"), ("cooled", "not cooled"), strict=True):
+        quiet(last).plot(run.t, run.observed["objective"], style, color=COLORS[2], label=label)
+    times = np.linspace(0.0, COOLING, 9)
+    last.plot(times, [_still(t) for t in times], "o", color="black", markersize=3.5, label="stationary")
+    last.set(xlabel="$t$", ylabel=r"$R/2 + (λ/2)∫z^2dρ - \min$", yscale="log")
+    last.legend(frameon=False)
     return figure

@@ -84,6 +84,14 @@ class FlowRung:
         """Go back to a saved state."""
         self._flow.restore(dict(state))
 
+    def change_time(self, t: float) -> float:
+        """The time nearest to t at which the forces may change: the end of a step."""
+        return t if self.clock is None else self.clock.nearest(t)
+
+    def take_over(self, earlier: FlowRung) -> None:
+        """Go on from where a rung with other forces is, at the same step."""
+        self.restore(earlier.state())
+
     def meta(self) -> dict[str, Any]:
         """Steps done and refused, and evaluations of ∇Ψ."""
         flow = self._flow

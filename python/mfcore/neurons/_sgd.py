@@ -103,6 +103,17 @@ class SgdRung:
         """Start again from the block, and go to the step."""
         self._runs.restore(dict(state))
 
+    def change_time(self, t: float) -> float:
+        """The time nearest to t at which the forces may change: the end of a block of steps."""
+        block = self._runs.block_steps
+        return self._clock.time(block * max(1, round(self._clock.step(t) / block)))
+
+    def take_over(self, earlier: SgdRung) -> None:
+        """Go on from where a rung with other forces is, at the end of a block."""
+        state, steps = earlier.state(), np.array(earlier._runs.steps)
+        neurons = np.stack(earlier._runs.theta())
+        self.restore({**state, "anchor": steps, "step": steps, "neurons": neurons})
+
     def meta(self) -> dict[str, Any]:
         """Steps done and the length of the blocks they were done in (1: the plain sequential algorithm)."""
         return {

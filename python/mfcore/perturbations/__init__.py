@@ -4,7 +4,8 @@
 - `_relaxation`: `relaxation`, rates of return to a stationary law under noise, on its grid
 - `_fixed_points`: `fixed_points`, stationary measures of few atoms
 - `_approximation`: `approximation_gap` and `path_norm`; `_quantise`: `quantise`, N neurons for a measure
-- `_fluctuations`: `fluctuations`, N neurons beside their limit over time (`_ensembles`: many clouds at once)
+- `_fluctuations`: `fluctuations`, N neurons beside their limit over time (`_ensembles`: many clouds at once;
+  `_sgd_noise`: what SGD adds)
 - `_paths`: `along`, the risk along mixtures and geodesics of W₂
 - `_diagnose`: `diagnose`, the conditions of a global minimum
 - `_bounds`: `bounds`, theorems as tables of both their sides

@@ -1,4 +1,4 @@
-"""Many clouds at once under the noiseless flow, each in its own field: for derivatives by the initial law."""
+"""Many clouds at once, each in its own field, all under one noise: for derivatives by the initial law."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ class Field(Protocol):
         """Rows after a step, in the domain again."""
         ...
 
+    def kicked(self, theta: FloatArray, h: float, rng: np.random.Generator) -> FloatArray:
+        """Rows after the noise of a time h, the same in every cloud."""
+        ...
+
 
 class NeuronField:
     """The field of neurons on nodes x_q, of weight 1/n where no weights are given."""
@@ -52,7 +56,7 @@ class NeuronField:
         self._rates = np.zeros(self._row + X.shape[1])
         for block, where in network.blocks(X.shape[1]).items():
             self._rates[where] = speeds[block] if block in network.trained else 0.0
-        self._ridge = model.ridge
+        self._ridge, self._temperature = model.ridge, model.temperature
 
     def __call__(self, theta: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """dθ/dt and f."""
@@ -84,6 +88,30 @@ class NeuronField:
             w /= np.linalg.norm(w, axis=-1)[..., None]
         return theta
 
+    def kicked(self, theta: FloatArray, h: float, rng: np.random.Generator) -> FloatArray:
+        """θ + √(2h·rate·temperature) g."""
+        return theta + np.sqrt(2 * h * self._rates * self._temperature) * rng.normal(size=theta.shape[-2:])
+
+    def slopes(self, theta: FloatArray) -> FloatArray:
+        """rate·∇σ*(x_q; θ_i), (Q, m, D): a step of SGD on one sample is h·(y − f) times it."""
+        network, row = self._network, self._row
+        a = theta[:, :1] if network.has_a else np.ones((len(theta), 1))
+        z = theta[:, row:] @ self._X.T
+        if network.has_b:
+            z += theta[:, row - 1, None]
+        gain = (a * network.activation.derivative(z)).T
+        out = np.empty((len(self._X), *theta.shape))
+        out[..., row:] = gain[..., None] * self._X[:, None]
+        if network.has_b:
+            out[..., row - 1] = gain
+        if network.has_a:
+            out[..., 0] = network.activation(z).T
+        return network.scale * self._rates * out
+
+    def decay(self, theta: FloatArray) -> FloatArray:
+        """The velocity by weight decay, −rate·λθ."""
+        return -self._rates * self._ridge * theta
+
 
 class FeatureField:
     """The field of points of a reduced model."""
@@ -94,6 +122,7 @@ class FeatureField:
         self.numbers = len(self.weights) * (2 + len(reduced.coordinates))
         self._rates, self._radii = np.array(reduced.rates), np.array(reduced.nonnegative)
         self._decay = np.where(reduced.decays, reduced.ridge, 0.0)
+        self._temperature, self._volume = reduced.temperature, np.array(reduced.volume)
 
     def __call__(self, theta: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """dz/dt and f."""
@@ -109,30 +138,59 @@ class FeatureField:
         """The points; radii stop at 0."""
         return np.where(self._radii, np.maximum(theta, 0.0), theta)
 
+    def kicked(self, theta: FloatArray, h: float, rng: np.random.Generator) -> FloatArray:
+        """Points after the noise; of a radius r in R^{e+1} the norm of r + noise: eq. (6.10)."""
+        spread = np.sqrt(2 * h * self._rates * self._temperature)
+        moved = theta + spread * rng.normal(size=theta.shape[-2:])
+        for c in np.flatnonzero(self._radii):
+            across = rng.chisquare(self._volume[c], size=theta.shape[-2]) if self._volume[c] > 0 else 0.0
+            moved[..., c] = np.sqrt(moved[..., c] ** 2 + spread[c] ** 2 * across)
+        return moved
+
 
 def predictions(
-    field: Field, start: FloatArray, masses: FloatArray, times: FloatArray, steps: int
+    field: Field,
+    start: FloatArray,
+    masses: FloatArray,
+    times: FloatArray,
+    steps: int,
+    *,
+    now: float = 0.0,
+    noise: int | None = None,
 ) -> FloatArray:
-    """f at the nodes at given times, (B, times, Q), for clouds of masses (B, m) that start at the same atoms.
+    """f at the nodes at given times, (B, times, Q), for clouds of masses (B, m) that are at `start` at time
+    `now`: at the same atoms, (m, D), or each at its own, (B, m, D).
 
     The classical Runge–Kutta scheme, `steps` steps for the whole run, at least one between two times. It is
-    a smooth function of the masses, so that differences in them are accurate.
+    a smooth function of the masses, so that differences in them are accurate. With noise, of the seed
+    `noise`, half of that of a step comes before its drift and half after it.
     """
-    theta = np.repeat(start[None], len(masses), axis=0)
+    theta = np.repeat(start[None], len(masses), axis=0) if start.ndim == 2 else start
     found = np.empty((len(masses), len(times), len(field.targets)))
-    now = 0.0
+    done = 0
     for k, t in enumerate(times):
         count = int(np.ceil(steps * (t - now) / times[-1])) if t > now else 0
         h = (t - now) / max(count, 1)
         for _ in range(count):
-            one = field(theta, masses)[0]
-            two = field(theta + 0.5 * h * one, masses)[0]
-            three = field(theta + 0.5 * h * two, masses)[0]
-            four = field(theta + h * three, masses)[0]
-            theta = field.settled(theta + (h / 6) * (one + 2 * two + 2 * three + four))
+            if noise is None:
+                theta = drifted(field, theta, masses, h)
+            else:
+                rng = np.random.default_rng([noise, done])
+                theta = drifted(field, field.kicked(theta, 0.5 * h, rng), masses, h)
+                theta = field.kicked(theta, 0.5 * h, rng)
+            done += 1
         found[:, k] = field(theta, masses)[1]
         now = float(t)
     return found
+
+
+def drifted(field: Field, theta: FloatArray, masses: FloatArray, h: float) -> FloatArray:
+    """Atoms after one step of the noiseless flow, forwards or back."""
+    one = field(theta, masses)[0]
+    two = field(theta + 0.5 * h * one, masses)[0]
+    three = field(theta + 0.5 * h * two, masses)[0]
+    four = field(theta + h * three, masses)[0]
+    return field.settled(theta + (h / 6) * (one + 2 * two + 2 * three + four))
 
 
 def steps_for(field: Field, start: FloatArray, masses: FloatArray, times: FloatArray) -> int:

@@ -1,4 +1,8 @@
-"""`fluctuations`: N neurons beside their limit, to leading order in 1/N (eqs. (13.11) to (13.13))."""
+"""`fluctuations`: N neurons beside their limit, to leading order in 1/N (eqs. (13.11) to (13.13)).
+
+What the noise of SGD adds is in `_sgd_noise`. Of Langevin dynamics the law of the start is that of θ(0) with
+a Brownian path: each atom has one path, in the limit and in all perturbed runs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import numpy.typing as npt
 from .. import activations
 from .._base import check
 from .._base.check import FloatArray
-from .._base.rng import RNG
+from .._base.rng import RNG, seed_of
 from ..expectations._rules import Expectation, MonteCarlo
 from ..init import Paired, Points, Sphere
 from ..measures._functions import _evaluator
@@ -25,6 +29,7 @@ from ._draws import drawn
 from ._ensembles import FeatureField, Field, NeuronField, predictions, steps_for
 from ._linear import merged
 from ._on_nodes import nodes_of
+from ._sgd_noise import added, orders
 
 _SMOOTH = (64, 24, 12)  # Gauss nodes of each coordinate of normal inputs in 1, 2, 3 dimensions
 _LINEAR = (16, 16, 12, 8, 5, 4, 3, 3, 2, 2, 2, 2)  # the same for linear networks
@@ -44,6 +49,8 @@ class Fluctuations:
         variance: lim N Var R_N.
         offset: lim N (E R_N − R) = output + 2E[(f − y)b], where b = lim N (E f_N − f) is the bias of f.
         error: Bound on the errors of the three by differences in the initial law, at each time.
+        sampling: Standard errors of the three by the draws of ρ₀ and of Langevin noise, (3, times), the field
+            that they make taken as exact; 0 where atoms are Gauss nodes or given.
         atoms: The atoms that stand for ρ₀.
     """
 
@@ -53,13 +60,15 @@ class Fluctuations:
     variance: FloatArray
     offset: FloatArray
     error: FloatArray
+    sampling: FloatArray
     atoms: int
 
     def __repr__(self) -> str:
+        drawn = f", sampling={self.sampling.max():.1e}" if self.sampling.any() else ""
         return (
             f"Fluctuations(t=[0, {self.t[-1]:g}], output={self.output[0]:.4g} … {self.output[-1]:.4g}, "
             f"offset={self.offset[0]:.4g} … {self.offset[-1]:.4g}, atoms={self.atoms}, "
-            f"error={self.error.max():.1e})"
+            f"error={self.error.max():.1e}{drawn})"
         )
 
 
@@ -69,27 +78,35 @@ def fluctuations(
     save_at: int | npt.ArrayLike = 11,
     *,
     start: MeasureLike | None = None,
+    sgd: float = 0.0,
+    batch: int = 1,
     atoms: int = 256,
     expectation: Expectation | None = None,
     rng: RNG = 0,
 ) -> Fluctuations:
-    """Leading order in 1/N of what separates N particles (PD, independent draws of ρ₀) from their limit.
+    """Leading order in 1/N of what separates N neurons (independent draws of ρ₀) from their limit.
 
     f_N at time t is a function F of the empirical law ρ₀ + ν of the start. With D its derivative in the
     direction δ_θ − ρ₀ of one more neuron at θ, N E‖f_N − f‖² → ∫‖DF‖²dρ₀, N Var R_N → 4∫E[(f − y)DF]²dρ₀,
-    and N(E f_N − f) → ½∫D²F dρ₀. All runs of perturbed initial laws are done side by side.
+    and N(E f_N − f) → ½∫D²F dρ₀. All runs of perturbed initial laws are done side by side. At a temperature
+    ρ₀ is the law of the start with its Brownian path. SGD, whose samples move all neurons at once, adds terms
+    of the same order when h·N is held fixed: those of its noise, and those of its finite step.
 
     Args:
-        model: A model, or a `ReducedModel`; without noise.
+        model: A model, or a `ReducedModel`.
         horizon: T.
         save_at: Times, or how many, evenly from 0 to T.
         start: Atoms that stand for ρ₀. None: Gauss nodes of the model's initial law where `atoms` of them
             give 6 in each random coordinate (32 at most), all its points if it is a law of points, else
             `atoms` draws: the result is then that of the empirical law of these draws.
+        sgd: κ = h·N of one-pass SGD on independent samples, held fixed as N → ∞; 0: the particles of
+            `mf.Particles`. A finite dataset that is passed through in random order, as `mf.SGD` does, has
+            none of the terms of the noise, and another bias.
+        batch: Samples in a step of SGD.
         atoms: Most atoms. The cost is proportional to their square.
         expectation: For laws without nodes `mf.MonteCarlo(samples, rng)`. None: Gauss nodes of normal inputs,
             in up to 3 dimensions (64, 24² or 12³ of them), 12 for linear networks.
-        rng: For draws.
+        rng: For draws, and for Brownian paths.
 
     Examples:
         >>> import numpy as np, mfcore as mf
@@ -99,38 +116,50 @@ def fluctuations(
         >>> found = theory.fluctuations(model, 1.0, [0.0, 1.0])
         >>> (found.output / np.exp([0.0, -2.0])).round(6).tolist()  # f_N − f = (w̄_N − w̄)x, e^{−t} both
         [4.0, 4.0]
+        >>> noisy = theory.fluctuations(model, 1.0, [0.0, 1.0], sgd=2.0)  # both samples are fitted by one w
+        >>> bool(noisy.output[1] == found.output[1])
+        True
     """
     row_of(model)  # refuses what is no model, and d = inf
-    if model.temperature > 0:
-        raise ValueError(
-            f"model must have temperature 0 for fluctuations, got {model.temperature:g}: those of Langevin "
-            "dynamics are not known here"
-        )
+    kappa, batch = check.number(sgd, "sgd", at_least=0), check.count(batch, "batch")
+    if kappa > 0:
+        _check_sgd(model)
     end = check.number(horizon, "horizon", above=0)
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
         times = np.linspace(0.0, end, check.integer(save_at, "save_at", at_least=2))
     else:
         times = check.times(save_at, "save_at", end)
     field = _field(model, expectation)
-    points, masses = _start(model, start, check.count(atoms, "atoms"), rng)
+    noise = seed_of(rng) if model.temperature > 0 else None
+    points, masses, random = _start(model, start, check.count(atoms, "atoms"), rng)
     steps = steps_for(field, points, masses, times)
-    f = predictions(field, points, masses[None], times, steps)[0]
+    f = predictions(field, points, masses[None], times, steps, noise=noise)[0]
     residual = field.weights * (f - field.targets)
     totals = np.zeros((2, 3, len(times)))  # by differences of two orders: output, variance, 2E[(f − y)b]
+    each = np.zeros((len(points), 3, len(times)))
     sources = max(1, _HELD // (4 * len(points) * field.numbers))
     unit = np.eye(len(points))
     for first in range(0, len(points), sources):
         chosen = slice(first, first + sources)
         lean = unit[chosen] - masses
         runs = [masses + e * _SHIFT * lean for e in (1, -1, 2, -2)]
-        near, back, far, behind = np.split(predictions(field, points, np.concatenate(runs), times, steps), 4)
-        ones = [(near - back) / (2 * _SHIFT), (far - behind) / (4 * _SHIFT)]
-        twos = [(near - 2 * f + back) / _SHIFT**2, (far - 2 * f + behind) / (2 * _SHIFT) ** 2]
-        for total, (g, b) in zip(totals, _orders(ones, twos), strict=True):
-            w = masses[chosen]
-            total[0] += np.einsum("j,jtq,q->t", w, g**2, field.weights)
-            total[1] += 4 * w @ np.einsum("jtq,tq->jt", g, residual) ** 2
-            total[2] += w @ np.einsum("jtq,tq->jt", b, residual)
+        answers = predictions(field, points, np.concatenate(runs), times, steps, noise=noise)
+        for k, (g, b) in enumerate(orders(f, answers, np.array([_SHIFT]))):
+            terms = np.stack(
+                [
+                    np.einsum("jtq,q->jt", g**2, field.weights),
+                    4 * np.einsum("jtq,tq->jt", g, residual) ** 2,
+                    np.einsum("jtq,tq->jt", b, residual),
+                ],
+                axis=1,
+            )
+            totals[k] += np.einsum("j,jct->ct", masses[chosen], terms)
+            if k == 0:
+                each[chosen] = terms
+    each[:, 2] += each[:, 0]
+    if kappa > 0:
+        assert isinstance(field, NeuronField)
+        totals += added(field, points, masses, times, steps, kappa, batch)
     output, variance, bias = totals[0]
     return Fluctuations(
         t=times,
@@ -139,14 +168,26 @@ def fluctuations(
         variance=variance,
         offset=output + bias,
         error=np.abs(totals[0] - totals[1]).max(axis=0),
+        sampling=_standard_error(each, masses) if random else np.zeros((3, len(times))),
         atoms=len(points),
     )
 
 
-def _orders(ones: list[FloatArray], twos: list[FloatArray]) -> list[tuple[FloatArray, FloatArray]]:
-    """First and second derivatives by differences of fourth order, and of second."""
-    fine = [near + (near - far) / 3 for near, far in (ones, twos)]
-    return [(fine[0], fine[1]), (ones[0], twos[0])]
+def _standard_error(each: FloatArray, masses: FloatArray) -> FloatArray:
+    """Of means over drawn atoms, from the terms (atoms, 3, times) of each."""
+    mean = np.einsum("j,jct->ct", masses, each)
+    return np.asarray(np.sqrt(np.einsum("j,jct->ct", masses**2, (each - mean) ** 2)))
+
+
+def _check_sgd(model: AnyModel) -> None:
+    """Refuse models of which the noise of SGD is not known."""
+    if isinstance(model, ReducedModel):
+        raise ValueError(
+            f"model must be an mf.Model for sgd > 0, got {model!r}: of one sample reduced coordinates know "
+            "an average alone"
+        )
+    if model.temperature > 0:
+        raise ValueError(f"model must have temperature 0 for sgd > 0, got {model.temperature:g}")
 
 
 def _field(model: AnyModel, expectation: Expectation | None) -> Field:
@@ -168,29 +209,40 @@ def _field(model: AnyModel, expectation: Expectation | None) -> Field:
     return NeuronField(model, grid.rows, grid.targets, grid.weights, grid.noise)
 
 
-def _start(model: AnyModel, start: MeasureLike | None, most: int, rng: RNG) -> tuple[FloatArray, FloatArray]:
-    """Atoms and masses that stand for ρ₀; those without mass are left out."""
+def _start(
+    model: AnyModel, start: MeasureLike | None, most: int, rng: RNG
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Atoms and masses that stand for ρ₀, those without mass left out; and whether anything was drawn."""
+    noisy = model.temperature > 0
+    if isinstance(model, Model) and noisy and model.network.sphere:
+        raise ValueError(
+            f"model must have temperature 0 for fluctuations on the sphere, got {model.temperature:g}"
+        )
     if start is None:
-        points, weights = _of_law(model, most, rng)
+        points, weights, random = _of_law(model, most, rng)
     else:
         points, weights = as_measure(start, "start", row_of(model))
-    points, weights = merged(points, weights)
-    return points[weights > 0], weights[weights > 0] / weights.sum()
+        random = False
+    if not noisy:  # one atom, one path
+        points, weights = merged(points, weights)
+    return points[weights > 0], weights[weights > 0] / weights.sum(), random or noisy
 
 
-def _of_law(model: AnyModel, most: int, rng: RNG) -> tuple[FloatArray, FloatArray]:
+def _of_law(model: AnyModel, most: int, rng: RNG) -> tuple[FloatArray, FloatArray, bool]:
     law: Any = model.initial if isinstance(model, ReducedModel) else model.init
     if isinstance(law, Paired):
         raise ValueError(f"init must draw independent neurons for fluctuations, got {law!r}")
-    if isinstance(law, Points):
-        return as_measure(law.theta, "init", row_of(model))
-    if isinstance(model, Model) and law is not None:  # with Gauss nodes, if it is a product
+    if isinstance(law, Points) and model.temperature == 0:
+        return *as_measure(law.theta, "init", row_of(model)), False
+    if (
+        isinstance(model, Model) and model.temperature == 0 and law is not None
+    ):  # with Gauss nodes, if it is a product
         names = [f"w{j + 1}" for j in range(int(model.d))]
         spherical = isinstance(law.parts(model.network).w, Sphere)
         law = None if spherical else reduced_init(model, names, (), ())
-    if isinstance(law, ReducedInit):
+    if isinstance(law, ReducedInit) and model.temperature == 0:
         varying = sum(low < high for low, high in law.support())
         each = int(most ** (1 / max(varying, 1)) + 1e-9)
         if each >= _FEWEST or varying == 0:
-            return law.quadrature(min(max(each, 1), _MOST))
-    return drawn(model, most, rng, "start"), np.full(most, 1 / most)
+            return *law.quadrature(min(max(each, 1), _MOST)), False
+    return drawn(model, most, rng, "start"), np.full(most, 1 / most), True

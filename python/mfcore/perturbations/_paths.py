@@ -46,6 +46,23 @@ class RiskPath:
     path: str
     _pieces: tuple[FloatArray, FloatArray, FloatArray]
 
+    @property
+    def convexity(self) -> float:
+        """The constant κ of displacement convexity at the places s: the least of (d²R/ds²)/W₂².
+
+        R along this geodesic is at most (1 − s)R(ρ₀) + sR(ρ₁) − κs(1 − s)W₂²/2; nan for mixtures, and where
+        both ends are one.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> law = mf.data.Linear([1.0, 0.0], cov=[[0.5, 0.0], [0.0, 2.0]])
+            >>> model = mf.Model(law, mf.Network(mf.activations.linear))  # R = ⟨w̄ − w*, Σ(w̄ − w*)⟩
+            >>> path = mf.theory.along(model, [[0.0, 0.0]], [[3.0, 0.0]], "wasserstein")
+            >>> round(path.convexity, 6)
+            1.0
+        """
+        return float(self.second.min()) / self.length**2 if self.length > 0 else float("nan")
+
     def measure(self, s: float) -> Cloud:
         """ρ_s."""
         at = check.number(s, "s", at_least=0, at_most=1)

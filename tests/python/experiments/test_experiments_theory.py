@@ -57,18 +57,22 @@ def test_networks_fluctuate_as_theory_says(tmp_path):
 def test_noise_brings_the_free_energy_down_between_its_bounds(tmp_path):
     size = replace(noisy_convergence.QUICK, cells=100, points=13, temperatures=2)
     report = mf.experiments.run("noisy-convergence", size=size)
-    assert all(row.agrees for row in report.rows[:-1]), report.table()
-    slope = report.rows[-1]
+    assert all(row.agrees for row in report.rows[:4]), report.table()
+    slope, *cooled = report.rows[4:]
     assert slope.measured == pytest.approx(slope.expected, rel=0.05)  # 100 cells, few save points
+    for row in cooled:  # what is cooled lags behind
+        assert row.expected < row.measured < 1.1 * row.expected
     excess = report.arrays["excess"]
     assert 0 < excess[1] < excess[0]
     assert report.write(tmp_path)[0].name == "noisy-convergence.png"
 
 
 def test_wide_networks_find_the_minimum_more_often_than_narrow_ones(tmp_path):
-    size = replace(global_convergence.QUICK, neurons=(2, 24), replicas=3, horizon=40.0)
+    size = replace(global_convergence.QUICK, neurons=(2, 24), replicas=3, horizon=40.0, atoms=(4, 20))
     report = mf.experiments.run("global-convergence", size=size)
-    assert all(row.agrees for row in report.rows[:-1]), report.table()
+    assert all(row.agrees for row in (*report.rows[:3], report.rows[5])), report.table()
+    assert report.rows[4].measured < 0.03  # after 4000 steps
+    assert (report.arrays["excess"][0] > 0.1).all()  # four atoms cannot be five spikes
     risks = report.arrays["risk"]
     assert np.median(risks[1]) < 0.1 * np.median(risks[0])  # two neurons cannot be four
     assert report.write(tmp_path)[0].name == "global-convergence.png"

@@ -156,8 +156,10 @@ def test_four_hundred_runs_of_finite_networks_agree():
 
 
 def test_what_is_not_known_is_refused():
-    with pytest.raises(ValueError, match="temperature 0 for fluctuations"):
-        theory.fluctuations(dataset(temperature=0.1), 1.0)
+    sphere = mf.Network(mf.activations.tanh, sphere=True)
+    model = mf.Model(dataset().data, sphere, mf.init.Product(w=mf.init.Sphere()), temperature=0.1)
+    with pytest.raises(ValueError, match="temperature 0 for fluctuations on the sphere, got"):
+        theory.fluctuations(model, 1.0)
     law = mf.data.IsotropicGaussians(d=4, delta=0.5)
     gaussian = mf.Model(law, mf.Network(mf.activations.relu), mf.init.Radial(1.0))
     with pytest.raises(ValueError, match=r"expectation must be mf\.MonteCarlo"):

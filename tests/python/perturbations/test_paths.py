@@ -96,3 +96,15 @@ def test_wrong_paths_and_places_are_named():
     rows = sphere.init.theta
     with pytest.raises(ValueError, match="leave the sphere"):
         theory.along(sphere, rows, rows[::-1], "wasserstein")
+
+
+def test_the_constant_of_convexity_bounds_the_risk_between_the_ends():
+    """R(ρ_s) ≤ (1 − s)R(ρ₀) + sR(ρ₁) − κs(1 − s)W₂²/2, with equality where d²R/ds² is constant."""
+    law = mf.data.Linear([1.0, 0.0], cov=[[0.5, 0.0], [0.0, 2.0]])
+    model = mf.Model(law, mf.Network(mf.activations.linear))
+    path = theory.along(model, [[0.0, 0.0]], [[0.0, 3.0]], "wasserstein")
+    assert path.convexity == pytest.approx(2 * 2.0)  # twice the variance along the way
+    s = path.s
+    chord = (1 - s) * path.risk[0] + s * path.risk[-1] - path.convexity * s * (1 - s) * path.length**2 / 2
+    assert path.risk == pytest.approx(chord)
+    assert np.isnan(theory.along(model, [[0.0, 0.0]], [[0.0, 3.0]]).convexity)
