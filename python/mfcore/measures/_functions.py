@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import output
 from ..expectations._evaluator import Evaluator
 from ..expectations._rules import Exact, Expectation
 from ..model import Model
@@ -327,7 +328,7 @@ def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:
 def _check_out(out: FloatArray | None, *shape: int) -> None:
     """Refuse an unfit `out` before the work is done."""
     if out is not None:
-        check.output(out, "out", shape)
+        output(out, "out", shape)
 
 
 def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
@@ -340,7 +341,7 @@ def _give(result: FloatArray, out: FloatArray | None, what: str, **inputs: Float
     require_finite(result, what, **inputs)
     if out is None:
         return result
-    out[...] = result
+    output(out, "out", result.shape)[...] = result
     return out
 
 
