@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
 
 #include "mfcore/base/errors.hpp"
 #include "network/kinds.hpp"
@@ -63,15 +62,6 @@ void run(const Kernel& kernel, Index n, const T* z, T* value, T* slope, T* curva
     }
 }
 
-Activation by_coefficients(const char* kind, std::vector<double> coefficients) {
-    Activation sigma;
-    sigma.kind = kind;
-    sigma.left_slope = 0;
-    sigma.coefficients = std::move(coefficients);
-    sigma.validate();
-    return sigma;
-}
-
 }  // namespace
 
 Activation::Kind::Kind(const char* name) : place_(-1) {
@@ -83,33 +73,6 @@ Activation::Kind::Kind(const char* name) : place_(-1) {
 
 const char* Activation::Kind::name() const {
     return kinds::visit(*this, []<class K>(K) { return K::name; });
-}
-
-Activation Activation::linear() { return named_activation("linear"); }
-Activation Activation::relu() { return named_activation("relu"); }
-Activation Activation::erf() { return named_activation("erf"); }
-Activation Activation::tanh() { return named_activation("tanh"); }
-Activation Activation::sigmoid() { return named_activation("sigmoid"); }
-Activation Activation::softplus() { return named_activation("softplus"); }
-Activation Activation::gelu() { return named_activation("gelu"); }
-
-Activation Activation::piecewise_linear(std::vector<double> knots, std::vector<double> jumps, double offset,
-                                        double left_slope) {
-    Activation sigma;
-    sigma.kind = "piecewise_linear";
-    sigma.offset = offset;
-    sigma.left_slope = left_slope;
-    sigma.knots = std::move(knots);
-    sigma.jumps = std::move(jumps);
-    sigma.validate();
-    return sigma;
-}
-
-Activation Activation::polynomial(std::vector<double> coefficients) {
-    return by_coefficients("polynomial", std::move(coefficients));
-}
-Activation Activation::hermite(std::vector<double> coefficients) {
-    return by_coefficients("hermite", std::move(coefficients));
 }
 
 bool Activation::is_piecewise() const {
