@@ -46,6 +46,16 @@ MatView<T> writable(py::array_t<T>& a) {
     return {a.mutable_data(), a.shape(0), a.shape(1)};
 }
 
+/// The caller's own array, never a copy, whose rows must be without gaps and one after the other.
+inline Mat in_place(py::array_t<double>& a, const char* name) {
+    constexpr py::ssize_t size = sizeof(double);
+    require(a.ndim() == 2, name, "must have 2 dimensions", a.ndim());
+    const py::ssize_t rows = a.shape(0), cols = a.shape(1), step = rows > 1 ? a.strides(0) : cols * size;
+    require((cols <= 1 || a.strides(1) == size) && step >= cols * size && step % size == 0, name,
+            "must have rows without gaps, with a row stride of", step);
+    return {a.mutable_data(), rows, cols, step / size};
+}
+
 /// A vector as an array of one dimension.
 template <class T>
 py::array_t<T> array_of(const std::vector<T>& values) {

@@ -115,13 +115,6 @@ void restore_flow(Flow& flow, const py::dict& arrays) {
     flow.restore(state);
 }
 
-/// The caller's own array, never a copy: the Python layer has checked its flags.
-Mat in_place(py::array_t<double>& theta) {
-    require(theta.ndim() == 2, "theta", "must have 2 dimensions", theta.ndim());
-    require((theta.flags() & py::array::c_style) != 0, "theta", "must be C-contiguous", false);
-    return writable(theta);
-}
-
 StepParams step_params(double ridge, double temperature, const RateTuple& rates, std::uint64_t seed,
                        int threads) {
     return {ridge, temperature, rates_of(rates), seed, threads};
@@ -259,7 +252,7 @@ void bind_flow(py::module_& m) {
         "sgd_step",
         [](const Network& network, py::array_t<double> theta, const In& x, const In& y, double h, Index step,
            double ridge, double temperature, const RateTuple& rates, std::uint64_t seed, int threads) {
-            const Mat rows = in_place(theta);
+            const Mat rows = in_place(theta, "theta");
             const ConstMat inputs = matrix(x, "X");
             const double* labels = vector(y, "y", inputs.rows);
             const StepParams params = step_params(ridge, temperature, rates, seed, threads);
@@ -275,7 +268,7 @@ void bind_flow(py::module_& m) {
         [](const Network& network, py::array_t<double> theta, const In& x, const In& y, const In& h,
            Index first, double ridge, double temperature, const RateTuple& rates, std::uint64_t seed,
            int threads) {
-            const Mat rows = in_place(theta);
+            const Mat rows = in_place(theta, "theta");
             const ConstMat inputs = matrix(x, "X");
             const double* labels = vector(y, "y", inputs.rows);
             const double* sizes = vector(h, "h", inputs.rows);

@@ -69,22 +69,18 @@ void bind_random(py::module_& m) {
     m.def(
         "fill_rows",
         [](py::array_t<double> out, const std::string& kind, double shift, double scale, std::uint64_t seed,
-           const PurposeArg& purpose, std::uint64_t step, int threads) {
-            constexpr py::ssize_t size = sizeof(double);
-            require(out.ndim() == 2, "out", "must have 2 dimensions", out.ndim());
-            const bool rows_without_gaps = out.shape(1) <= 1 || out.strides(1) == size;
-            require(rows_without_gaps && out.strides(0) >= out.shape(1) * size && out.strides(0) % size == 0,
-                    "out", "must have rows without gaps, with a row stride of", out.strides(0));
+           const PurposeArg& purpose, std::uint64_t step, int threads, Index first) {
             require(kind == "normal" || kind == "uniform", "kind", "must be normal or uniform", kind);
+            require(first >= 0, "first", "must be >= 0", first);
             const Stream stream{seed, purpose_of(purpose), step};
-            const Mat rows{out.mutable_data(), out.shape(0), out.shape(1), out.strides(0) / size};
+            const Mat rows = in_place(out, "out");
             const Released nogil;
             random::fill_rows(stream, kind == "normal" ? random::Numbers::normal : random::Numbers::uniform,
-                              shift, scale, rows, threads);
+                              shift, scale, rows, threads, first);
         },
         py::arg("out").noconvert(), py::arg("kind"), py::arg("shift"), py::arg("scale"), py::arg("seed"),
-        py::arg("purpose"), py::arg("step"), py::arg("threads") = 0,
-        "out[k, j] = shift + scale z, z number k columns + j of the stream, in place.");
+        py::arg("purpose"), py::arg("step"), py::arg("threads") = 0, py::arg("first") = 0,
+        "out[k, j] = shift + scale z, z number (first + k) columns + j of the stream, in place.");
     m.def(
         "chi_squares",
         [](std::uint64_t seed, std::uint64_t step, double degrees, std::uint64_t first, Index count) {

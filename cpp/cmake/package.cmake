@@ -1,4 +1,5 @@
-# What embedders need, installed inside the wheel: headers, one archive per level, a CMake package.
+# What embedders need, installed inside the wheel: headers, one archive per level, a CMake package and a file for
+# pkg-config.
 include(CMakePackageConfigHelpers)
 if(DEFINED SKBUILD)
   set(root mfcore/)
@@ -6,10 +7,24 @@ endif()
 foreach(level IN LISTS MFCORE_LEVELS)
   list(APPEND archives mfcore_${level})
 endforeach()
-install(DIRECTORY cpp/include/mfcore DESTINATION ${root}include)
+install(DIRECTORY cpp/include/mfcore ${PROJECT_BINARY_DIR}/cpp/include/mfcore DESTINATION ${root}include)
 install(TARGETS ${archives} ARCHIVE DESTINATION ${root}lib)
 configure_file(cpp/cmake/mfcoreConfig.cmake.in mfcoreConfig.cmake @ONLY) # finds its files relative to itself
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/mfcoreConfigVersion.cmake
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mfcoreConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/mfcoreConfigVersion.cmake
   DESTINATION ${root}cmake)
+# By the names of the OpenMP libraries: their paths are those of the machine that builds.
+list(GET MFCORE_LEVELS 0 level)
+list(TRANSFORM OpenMP_CXX_LIB_NAMES PREPEND -l OUTPUT_VARIABLE openmp)
+list(JOIN openmp " " openmp)
+set(runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(FILTER runtime INCLUDE REGEX "^(stdc\\+\\+|c\\+\\+|m)$")
+list(REMOVE_DUPLICATES runtime)
+list(TRANSFORM runtime PREPEND -l)
+list(JOIN runtime " " runtime)
+configure_file(cpp/cmake/mfcore.pc.in mfcore.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mfcore.pc DESTINATION ${root}lib/pkgconfig)
+if(NOT DEFINED SKBUILD) # a wheel has them beside its metadata
+  install(FILES LICENSE NOTICE licenses/MPL-2.0.txt DESTINATION share/licenses/mfcore)
+endif()

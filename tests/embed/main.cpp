@@ -7,15 +7,14 @@
 #include <mfcore/base/run.hpp>
 #include <mfcore/data/data.hpp>
 #include <mfcore/features/features.hpp>
+#include <mfcore/version.hpp>
 #include <vector>
 
 int main(int count, char** arguments) {
     const std::uint64_t seed = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 0;
 
     // f(x) = (1/3) sum_i tanh(<w_i, x>) on two Gaussian classes in R^2 that differ in their spread.
-    mfcore::Activation activation;
-    activation.kind = "tanh";
-    const mfcore::Network network{activation};
+    const mfcore::Network network{mfcore::Activation::tanh()};
     const mfcore::SamplerPtr law = mfcore::isotropic_gaussians(2, 0.5);
     const std::vector<double> w = {1.0, 0.0, 0.0, 2.0, -1.0, 0.5};
     const mfcore::ConstMat neurons(w.data(), 3, 2);
@@ -28,6 +27,7 @@ int main(int count, char** arguments) {
     mfcore::potential(network, neurons, &rho, *law, seed, 1000, out);
 
     std::printf("isa %s\n", mfcore::build_info().isa.c_str());
+    std::printf("version %s %d\n", MFCORE_VERSION_STRING, MFCORE_VERSION < MFCORE_MAKE_VERSION(99, 0, 0));
     std::printf("gradient");
     for (const double entry : gradient) std::printf(" %.17g", entry);
     std::printf("\n");

@@ -13,6 +13,7 @@ CPP = [
     "grid",
     "flow",
     "sgd density",
+    "foreign",
 ]
 
 # Rooms: folders and single files of python/mfcore. Imports inside functions and under TYPE_CHECKING may point

@@ -1,9 +1,12 @@
 """The installed package serves programs that are not Python."""
 
+import json
 import re
+import shutil
 
 import mfcore as mf
 import numpy as np
+import pytest
 from mfcore._base import build
 
 
@@ -18,23 +21,66 @@ def grad_psi(samples):
     return mf.grad_psi(model, neurons, neurons, expectation=samples)
 
 
-def test_a_program_built_against_the_installed_package_agrees_with_python(level, source, run, tmp_path):
-    configured = run(
-        "cmake", "-S", source / "tests" / "embed", "-B", tmp_path, "-G", "Ninja",
-        f"-Dmfcore_DIR={build.get_cmake_dir()}", f"-DMFCORE_ISA={level}",
-    )  # fmt: skip
-    assert configured.returncode == 0, configured.stdout + configured.stderr
-    built = run("cmake", "--build", tmp_path)
-    assert built.returncode == 0, built.stdout + built.stderr
-    samples = mf.MonteCarlo(1000, rng=0)
-    ran = run(tmp_path / "consumer", samples.seed)
+@pytest.fixture(scope="module")
+def built(source, tmp_path_factory):
+    """Build the programs of tests/embed against the installed package; gives their folder, by level."""
+    folders = {}
+
+    def at(level, run):
+        if level not in folders:
+            folder = tmp_path_factory.mktemp(level)
+            configured = run(
+                "cmake", "-S", source / "tests" / "embed", "-B", folder, "-G", "Ninja",
+                f"-Dmfcore_DIR={build.get_cmake_dir()}", f"-DMFCORE_ISA={level}",
+            )  # fmt: skip
+            assert configured.returncode == 0, configured.stdout + configured.stderr
+            made = run("cmake", "--build", folder)
+            assert made.returncode == 0, made.stdout + made.stderr
+            folders[level] = folder
+        return folders[level]
+
+    return at
+
+
+def lines(ran):
+    """What a program has printed, line by line."""
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    printed = {name: values for name, *values in map(str.split, ran.stdout.splitlines())}
+    return ran.stdout.splitlines()
+
+
+def test_a_program_built_against_the_installed_package_agrees_with_python(level, built, run):
+    samples = mf.MonteCarlo(1000, rng=0)
+    printed = {
+        name: values
+        for name, *values in map(str.split, lines(run(built(level, run) / "consumer", samples.seed)))
+    }
     assert printed["isa"] == [level]
+    assert printed["version"] == [mf.__version__, "1"]
     # Means of 1000 numbers of size 1; levels round differently.
     np.testing.assert_allclose(
         np.array(printed["gradient"], dtype=float), grad_psi(samples).ravel(), atol=1e-13, rtol=0
     )
+
+
+def test_what_is_wrong_is_answered_with_argument_rule_and_value_and_nothing_is_done(level, built, run):
+    h, rest = "h must be finite and >= 0, got", "must be >= 0, got"
+    assert lines(run(built(level, run) / "misuse")) == [
+        "relu in Smoother: left_slope of relu must be 0, got 1",
+        "relu in ReducedFeatures: left_slope of relu must be 0, got 1",
+        "polynomial in predict: coefficients must not be empty, got []",
+        "polynomial in sgd_step: coefficients must not be empty, got []",
+        "name: kind must name an activation, got rellu",
+        "no knots: knots must not be empty, got []",
+        "coefficient: coefficients must be finite, got nan",
+        *(f"h of a {what}: {h} {value}" for value in ("nan", "inf", "-1") for what in ("step", "run")),
+        f"ridge: ridge {rest} -1",
+        f"temperature: temperature {rest} nan",
+        f"rates: rates {rest} -1",
+        "columns: theta has the wrong number of columns for this network and law, got 4",
+        "theta: 1 0 0 1",
+        "equal masses: 1",
+        "equal masses: 1",
+    ]
 
 
 def test_asking_cmake_for_a_level_that_is_not_there_names_those_that_are(source, run, tmp_path):
@@ -47,7 +93,7 @@ def test_asking_cmake_for_a_level_that_is_not_there_names_those_that_are(source,
 
 
 def test_the_installed_headers_need_neither_eigen_nor_python_nor_openmp(package):
-    headers = list((package / "include").rglob("*.hpp"))
+    headers = list((package / "include").rglob("*.h*"))
     assert headers
     for header in headers:
         for included in re.findall(r'#\s*include\s*[<"](.+?)[>"]', header.read_text()):
@@ -66,3 +112,56 @@ def test_every_installed_header_compiles_alone(package, run, tmp_path):
 def test_build_scripts_can_ask_on_the_command_line(run, package):
     assert run("python", "-m", "mfcore", "--cmakedir").stdout.strip() == str(package / "cmake")
     assert run("python", "-m", "mfcore", "--includes").stdout.strip() == f"-I{package / 'include'}"
+
+
+def test_a_program_in_c_learns_and_is_told_what_is_wrong(level, built, run):
+    first, second = lines(run(built(level, run) / "loop"))
+    version, risk = re.fullmatch(r"mfcore (\S+): risk (\S+) after 2000 steps", first).groups()
+    assert version == mf.__version__
+    assert float(risk) < 0.01  # E y² is 0.2; the numbers are those of the C library, not of a fixed seed
+    assert second == "h must be finite and >= 0, got -1"
+
+
+def test_the_c_header_is_c(package, run, tmp_path):
+    file = tmp_path / "alone.c"
+    file.write_text("#include <mfcore/mfcore.h>\n")
+    done = run("cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+               "-I", build.get_include(), file)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_mfcore_inside_of_another_project_leaves_it_its_names_settings_and_flags(source, run, tmp_path):
+    # Only the file of the consumer is compiled here: the core would take minutes.
+    configured = run(
+        "cmake", "-S", source / "tests" / "embed" / "inside", "-B", tmp_path, "-G", "Ninja",
+        f"-DMFCORE_EIGEN_INCLUDE_DIR={tmp_path}",
+    )  # fmt: skip
+    assert configured.returncode == 0, configured.stdout + configured.stderr
+    made = run("cmake", "--build", tmp_path, "--target", "inside")
+    commands = json.loads((tmp_path / "compile_commands.json").read_text())
+    words = next(c["command"].split() for c in commands if c["file"].endswith("embed/main.cpp"))
+    # C++20 is what the headers need; -Wall is the other project's.
+    assert {word for word in words if re.match("-[fmWsO]", word)} <= {"-std=gnu++20", "-Wall"}
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
+@pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
+def test_pkg_config_tells_how_to_compile_and_link(package, run, tmp_path, source, level):
+    told = run(
+        "pkg-config", f"--define-variable=isa={level}", "--cflags", "--libs", "mfcore",
+        PKG_CONFIG_PATH=str(package / "lib" / "pkgconfig"),
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    flags = told.stdout.split()
+    assert not any(flag.startswith(("-f", "-m", "-std")) for flag in flags)
+    main, program = source / "tests" / "embed" / "main.cpp", tmp_path / "program"
+    made = run("c++", "-std=c++20", main, "-o", program, *flags)
+    assert made.returncode == 0, made.stderr
+    assert lines(run(program))[0] == f"isa {level}"
+
+
+def test_the_umbrella_header_includes_every_header(package):
+    folder = package / "include"
+    named = set(re.findall("#include <(.+)>", (folder / "mfcore" / "mfcore.hpp").read_text()))
+    headers = {header.relative_to(folder).as_posix() for header in folder.rglob("*.hpp")}
+    assert named == headers - {"mfcore/mfcore.hpp"}

@@ -1,5 +1,8 @@
 """Importing mfcore chooses a level, leaves the process as it was, and survives forks."""
 
+import os
+import sys
+
 import pytest
 from mfcore import _core
 from mfcore._core import _loader
@@ -124,3 +127,37 @@ with threadpool_limits(1):  # as libraries that share the OpenMP runtime do
     for wanted, default in (("3", "3"), ("2,1", "2")):
         done = python(code, OMP_NUM_THREADS=wanted)
         assert done.stdout.split() == [default, "5"], done.stderr
+
+
+WORKER = """
+import multiprocessing, os
+import mfcore as mf
+
+def threads():
+    return mf.build_info()["threads"]
+
+if __name__ == "__main__":
+    with multiprocessing.get_context({start!r}).Pool(1) as pool:
+        print(threads(), pool.apply(threads))
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "environment", "expected"),
+    [("spawn", "", "1"), ("forkserver", "", "1"), ("fork", "", "1"), ("spawn", "3", "3")],
+)
+def test_a_worker_of_a_pool_takes_one_thread_unless_the_environment_says_more(
+    start, environment, expected, run, tmp_path
+):
+    script = tmp_path / "pool.py"
+    script.write_text(WORKER.format(start=start))
+    done = run(sys.executable, script, OMP_NUM_THREADS=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1] == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="affinity can be set on Linux alone")
+def test_a_process_that_may_use_one_core_takes_one_thread(python):
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); import mfcore as mf; "
+    done = python(code + "print(mf.build_info()['threads'])", OMP_NUM_THREADS="")
+    assert done.stdout.split() == ["1"]

@@ -1,5 +1,6 @@
 """The wheel holds what it should, and nothing else."""
 
+import tomllib
 from importlib.metadata import distribution
 from pathlib import PurePosixPath
 
@@ -46,10 +47,37 @@ def test_the_wheel_carries_no_tests_sources_or_foreign_code(files):
         assert file.suffix not in {".cpp", ".o", ".in"}, file
         assert file.name != "CMakeLists.txt"
         top = file.parts[0]
-        assert top == "mfcore" or top.startswith("mfcore-") or file.parts[-2:] == ("bin", "mfcore"), file
+        assert (
+            top in {"mfcore", "mfcore.libs"}
+            or top.startswith("mfcore-")
+            or file.parts[-2:] == ("bin", "mfcore")
+        ), file
 
 
-def test_the_licence_travels_with_the_wheel():
+@pytest.fixture(scope="module")
+def licences():
+    """Texts below `licenses` in the dist-info of the installed distribution, by name."""
+    files = (f for f in distribution("mfcore").files or [] if ".dist-info/licenses/" in str(f))
+    return {str(f).partition(".dist-info/licenses/")[2]: f.read_text() for f in files}
+
+
+def test_licences_of_all_that_is_compiled_in_travel_with_the_wheel(licences):
     metadata = distribution("mfcore").metadata
-    assert metadata["License-Expression"] == "BSD-3-Clause"
-    assert metadata.get_all("License-File") == ["LICENSE"]
+    assert metadata["License-Expression"] == "BSD-3-Clause AND MPL-2.0"
+    assert sorted(metadata.get_all("License-File")) == ["LICENSE", "NOTICE", "licenses/MPL-2.0.txt"]
+    assert set(licences) == {"LICENSE", "NOTICE", "licenses/MPL-2.0.txt", "licenses/pybind11.txt"}
+    assert licences["LICENSE"].startswith("BSD 3-Clause License")
+    assert licences["licenses/MPL-2.0.txt"].startswith("Mozilla Public License Version 2.0")
+    pybind11 = licences["licenses/pybind11.txt"]
+    assert pybind11.startswith("Copyright (c) 2016 Wenzel Jakob")
+    assert "Redistributions in binary form must reproduce" in pybind11
+
+
+def test_the_notice_names_the_versions_that_are_compiled_in_and_every_library_beside(licences, files, source):
+    built_with = tomllib.loads((source / "pyproject.toml").read_text())["build-system"]["requires"]
+    for requirement, name in {"cmeel-eigen": "Eigen", "pybind11": "pybind11"}.items():
+        version = next(r.partition("==")[2] for r in built_with if r.startswith(requirement))
+        assert f"{name} {version}" in licences["NOTICE"]
+    for file in files:  # what the repair of a wheel has put there, such as libgomp-1234abcd.so.1
+        if file.parts[0] == "mfcore.libs":
+            assert f"{file.name.partition('-')[0]} of" in licences["NOTICE"], file

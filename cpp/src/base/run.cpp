@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <mfcore/version.hpp>
 #include <sstream>
 
+#include "base/quota.hpp"
 #include "base/simd.hpp"
 
 #ifdef _OPENMP
@@ -32,7 +34,7 @@ void watch_for_forks() {
 }
 
 /// The default number of threads: OMP_NUM_THREADS (of a list, its first entry), else the cores this process
-/// may use. Not what OpenMP would use now: any library that shares its runtime may have changed that for
+/// may use, by its affinity and by the quota of its container. Not what OpenMP would use now: any library that shares its runtime may have changed that for
 /// itself.
 int default_threads() {
 #ifdef _OPENMP
@@ -40,7 +42,8 @@ int default_threads() {
         const long threads = std::strtol(wanted, nullptr, 10);
         if (threads > 0 && threads <= 4096) return static_cast<int>(threads);
     }
-    return std::max(1, omp_get_num_procs());
+    const int cores = std::max(1, omp_get_num_procs()), quota = quota_of_group();
+    return quota > 0 ? std::min(cores, quota) : cores;
 #else
     return 1;
 #endif
@@ -81,7 +84,7 @@ BuildInfo build_info() {
 #else
     const std::string openmp = "none";
 #endif
-    return {MFCORE_VERSION, MFCORE_LEVEL, compiler, eigen.str(), openmp, 8 * simd::kBytes};
+    return {MFCORE_VERSION_STRING, MFCORE_LEVEL, compiler, eigen.str(), openmp, 8 * simd::kBytes};
 }
 
 }  // namespace mfcore::inline base

@@ -218,6 +218,8 @@ void Mixture::validate(Index d) const {
 void own_potential(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
                    double* value, Mat* grad, int threads) {
     network.activation.validate();
+    const std::vector<double> equal = masses_unless(weights, theta.rows);
+    if (!weights) weights = equal.data();
     const Index d = theta.cols - network.row(0);
     require(d >= 1, "theta", "has too few columns for this network", theta.cols);
     law.validate(d);

@@ -112,6 +112,10 @@ Correlation::Correlation(const Side& first, const Side& second, Chosen i, Chosen
     }
 }
 
+std::vector<double> masses_unless(const double* weights, Index n) {
+    return std::vector<double>(weights ? 0 : to_size(n), 1 / static_cast<double>(n));
+}
+
 bool has_exact_pairs(const Activation& first, const Activation& second) {
     const Facts one = facts(first), two = facts(second);
     const auto kinked = [](const Facts& s) { return s.form == Facts::Form::pieces; };
@@ -177,6 +181,8 @@ void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, 
 // d/dw = a [(sum c K20) w/R + sum c K11 w'] (Stein's lemma, x = d/dg).
 void pair_potential(const Network& network, ConstMat theta, const Network& other_network, ConstMat other,
                     const double* weights, double* value, Mat* grad, int threads) {
+    const std::vector<double> equal = masses_unless(weights, other.rows);
+    if (!weights) weights = equal.data();
     const bool own = theta.data == other.data && theta.rows == other.rows && &network == &other_network;
     if (own) {
         const Mixture plain{{1.0}, {theta.cols - network.row(0)}, {1.0}};

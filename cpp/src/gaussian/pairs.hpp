@@ -22,6 +22,9 @@ struct Side {
 
 inline std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
 
+/// Equal masses of n neurons in place of null weights; nothing where there are weights.
+std::vector<double> masses_unless(const double* weights, Index n);
+
 /// No bias and no kink but at 0: sigma(t) = slope t + jump t_+.
 inline bool is_homogeneous(const Side& side) {
     const Activation& s = *side.sigma;

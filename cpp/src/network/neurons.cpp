@@ -1,4 +1,4 @@
-// Checks of the shape of rows of parameters.
+// Checks of networks and the shape of their rows of parameters.
 #include "network/neurons.hpp"
 
 #include "mfcore/base/errors.hpp"
@@ -6,6 +6,7 @@
 namespace mfcore::inline network {
 
 void require_rows(const Network& network, ConstMat rows, Index d, const char* name) {
+    network.activation.validate();
     require(rows.cols == network.row(d), name, "has the wrong number of columns for this network and law",
             rows.cols);
 }

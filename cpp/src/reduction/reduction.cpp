@@ -50,6 +50,7 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
       dims_(std::move(dims)),
       panels_(std::move(panels)),
       along_(std::move(along)) {
+    sigma.validate();
     require(dims_.size() <= 2, "dims", "must have at most 2 entries", dims_.size());
     directions_ = nodes.cols - radii();
     require(directions_ >= 0, "nodes", "must have a column for each radius", nodes.cols);

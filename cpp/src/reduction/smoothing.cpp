@@ -49,6 +49,7 @@ void scaled_knots(Index n, double knot, const double* m, const double* R, double
 Smoother::Smoother(const Activation& sigma, double d) : sigma_(sigma), d_(d) {
     require(d >= 1 && (std::isinf(d) || d == std::floor(d)), "d", "must be a whole number >= 1 or infinite",
             d);
+    sigma.validate();
     if (sigma.is_piecewise()) {
         table_.emplace_back(d);
         return;

@@ -40,6 +40,9 @@ std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, SamplerPtr
     require(params.batch > 0, "batch", "must be > 0", params.batch);
     require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
     require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
+    const Rates& rates = params.rates;
+    for (const double rate : {rates.a, rates.b, rates.w}) require(rate >= 0, "rates", "must be >= 0", rate);
+    require(static_cast<bool>(params.steps), "steps", "must be a function", "none");
     require_rows(network, start, sampler->dimension(), "start");
     return with_tile_width<T>(start.rows, [&](auto width) -> std::unique_ptr<Sgd> {
         return std::make_unique<SgdRun<T, width()>>(network, start, std::move(sampler), seed,

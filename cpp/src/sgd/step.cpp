@@ -141,12 +141,21 @@ bool do_step(Kind&& now, const Network& network, Mat theta, const double* y, dou
     return false;
 }
 
-}  // namespace
+/// Throw std::invalid_argument unless steps of these sizes can be done.
+void check(const Network& network, Mat theta, ConstMat x, const double* h, Index sizes, Index step,
+           const StepParams& params) {
+    require_rows(network, theta, x.cols, "theta");
+    for (Index k = 0; k < sizes; ++k)
+        require(h[k] >= 0 && std::isfinite(h[k]), "h", "must be finite and >= 0", h[k]);
+    require(step >= 0, "step", "must be >= 0", step);
+    require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
+    require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
+    const Rates& rates = params.rates;
+    for (const double rate : {rates.a, rates.b, rates.w}) require(rate >= 0, "rates", "must be >= 0", rate);
+}
 
-bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, double h, Index step,
-              const StepParams& params) {
-    require(x.rows > 0, "x", "must have at least one row", x.rows);
-    require(theta.cols == network.row(x.cols), "theta", "has the wrong number of columns", theta.cols);
+bool checked_step(const Network& network, Mat theta, ConstMat x, const double* y, double h, Index step,
+                  const StepParams& params) {
     const auto with = [&](auto now) { return do_step(std::move(now), network, theta, y, h, step, params); };
     if (FewRows::suits(x.rows, theta.rows)) return with(FewRows(network, theta, x, params));
     if (theta.rows <= kNarrow && x.rows >= kLong) return with(LongStep(network, theta, x, params));
@@ -154,8 +163,18 @@ bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, do
         theta.rows, [&](auto width) { return with(ManyRows<width()>(network, theta, x, params)); });
 }
 
+}  // namespace
+
+bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, double h, Index step,
+              const StepParams& params) {
+    require(x.rows > 0, "x", "must have at least one row", x.rows);
+    check(network, theta, x, &h, 1, step, params);
+    return checked_step(network, theta, x, y, h, step, params);
+}
+
 StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y, const double* h,
                   Index first, const StepParams& params, const StopPredicate& wants_stop) {
+    check(network, theta, x, h, x.rows, first, params);
     Index done = 0;
     bool finite = true;
     const bool long_enough =
@@ -176,7 +195,8 @@ StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y
     }
     StopPoll stop(wants_stop);
     for (; done < x.rows && !stop(); ++done) {
-        finite = sgd_step(network, theta, x.middle_rows(done, 1), y + done, h[done], first + done, params);
+        finite =
+            checked_step(network, theta, x.middle_rows(done, 1), y + done, h[done], first + done, params);
         if (!finite) break;
     }
     return {done, finite};

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _core
 from .._core import _cpu, _loader
+from . import check
 
 
 def get_include() -> str:
@@ -48,7 +49,7 @@ def build_info() -> dict[str, Any]:
         **_core.build_info(),
         "installed": _loader.installed_levels(),
         "usable": _loader.usable_levels(),
-        "threads": _core.resolve_threads(0),
+        "threads": _core.resolve_threads(check.threads(None)),
     }
 
 

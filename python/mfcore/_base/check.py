@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import os
 import reprlib
+import sys
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any, TypeGuard
@@ -94,7 +96,7 @@ def times(
     value: Any, name: str, horizon: float, *, increasing: bool = True, empty: bool = False
 ) -> FloatArray:
     """Check an array of times, each between 0 and the horizon."""
-    if not isinstance(value, str) and np.ndim(_as_numpy(value, name)) == 0:
+    if not isinstance(value, str) and np.ndim(as_numpy(value, name)) == 0:
         kind = ValueError if _is_real(value) else TypeError
         raise kind(f"{name} must be a list of times, or an integer how many, got {shown(value)}")
     out = array(value, name, shape=(None,), empty=empty)
@@ -143,8 +145,16 @@ def memory(need: float, name: str, value: Any) -> None:
 
 
 def threads(value: Any) -> int:
-    """Convert the argument `threads` for the core: 0 for None, else the number itself, checked."""
-    return 0 if value is None else integer(value, "threads", at_least=1, at_most=MOST_THREADS)
+    """Convert the argument `threads` for the core: the number itself, checked.
+
+    None is the core's default, 0; but 1 in a worker process, whose neighbours have the other cores, unless
+    `OMP_NUM_THREADS` says how many.
+    """
+    if value is not None:
+        return integer(value, "threads", at_least=1, at_most=MOST_THREADS)
+    loaded = sys.modules.get("multiprocessing.process")  # as it is in every worker
+    worker = loaded is not None and loaded.parent_process() is not None
+    return int(worker and not os.environ.get("OMP_NUM_THREADS"))
 
 
 def boolean(value: Any, name: str) -> bool:
@@ -195,7 +205,7 @@ def array(
     """
     if _is_plain(value) and (shape is None or _fits(value.shape, shape)):
         return value
-    raw = _as_numpy(value, name)
+    raw = as_numpy(value, name)
     if raw.dtype.kind not in "fiu":
         what = f"dtype {raw.dtype}" if raw.dtype != object else _objects(value, raw)
         raise TypeError(f"{name} must hold real numbers, got {what}")
@@ -220,7 +230,7 @@ def array(
 
 def labels(value: Any, name: str, count: int) -> FloatArray:
     """Check labels: one number for each of `count` samples."""
-    raw = _as_numpy(value, name)
+    raw = as_numpy(value, name)
     if raw.ndim == 2 and raw.shape[1] > 1 and len(raw) == count:
         raise ValueError(
             f"{name} must have shape ({count},), got {raw.shape}: outputs are scalar, so one-hot and vector "
@@ -229,21 +239,6 @@ def labels(value: Any, name: str, count: int) -> FloatArray:
     out = array(value, name, shape=(None,))
     if len(out) != count:
         raise ValueError(f"{name} must have one label for each of the {count} rows of X, got {len(out)}")
-    return out
-
-
-def output(out: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
-    """Check an array the caller wants the result in: float64, C-contiguous, writable, of this shape."""
-    masked = isinstance(out, np.ma.MaskedArray)
-    if not isinstance(out, np.ndarray) or masked or out.dtype != np.float64:
-        kind = "a masked array" if masked else getattr(out, "dtype", type(out).__name__)
-        raise TypeError(f"{name} must be a float64 NumPy array, got {kind}")
-    if out.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {out.shape}")
-    if not (out.flags.carray and out.flags.writeable):
-        names = ("c_contiguous", "writeable", "aligned")
-        flags = ", ".join(f"{flag}={getattr(out.flags, flag)}" for flag in names)
-        raise ValueError(f"{name} must be C-contiguous, aligned and writable, got {flags}")
     return out
 
 
@@ -272,7 +267,8 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, numbers.Real | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
+def as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
+    """`value` as an array of any kind of numbers, the memory of the caller where NumPy can share it."""
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value):
             raise ValueError(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import output
 from .._base.turn import Turn
 from ..grids._grid import Grid
 from ..measures._measure import Density
@@ -50,7 +51,7 @@ class _FiniteVolume:
                 f"temperature must be 0 for finite volumes, got {reduced.temperature:g}; use mf.PDE"
             )
         self.scheme = check.choice(scheme, "scheme", ("muscl", "upwind"))
-        mass = check.output(mass, "mass", np.shape(mass))
+        mass = output(mass, "mass", np.shape(mass), "C")
         axes = Density(edges, mass).edges
         if len(axes) != k:
             raise ValueError(f"edges must be {k} array(s), one per coordinate, got {len(axes)}")

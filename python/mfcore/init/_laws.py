@@ -65,7 +65,14 @@ class InitialLaw(ABC):
             raise ValueError(f"init must give w a direction on a network with sphere=True, got {self!r}")
 
     def sample(
-        self, network: Network, d: int, count: int, rng: Any = None, *, threads: int | None = None
+        self,
+        network: Network,
+        d: int,
+        count: int,
+        rng: Any = None,
+        *,
+        first: int | None = None,
+        threads: int | None = None,
     ) -> FloatArray:
         """Draw `count` neurons.
 
@@ -74,6 +81,8 @@ class InitialLaw(ABC):
             d: Dimension of the inputs, finite.
             count: Number N of neurons. The first n of them are the same for every N.
             rng: None (fresh randomness), a seed, a SeedSequence or a Generator.
+            first: Number of the first of them in a network of which they are a part (default 0): the rows are
+                `first` to `first + count - 1` of the whole, to the bit.
             threads: Their number (None: OMP_NUM_THREADS, or all cores). It changes no bit.
 
         Returns:
@@ -81,6 +90,14 @@ class InitialLaw(ABC):
 
         Raises:
             ValueError: The law does not fit the network, or d is infinite.
+
+        Examples:
+            >>> import numpy as np, mfcore as mf
+            >>> law, net = mf.init.Radial(1.0), mf.Network(mf.activations.relu)
+            >>> whole = law.sample(net, d=3, count=4, rng=0)
+            >>> half = law.sample(net, d=3, count=2, rng=0, first=2)
+            >>> np.array_equal(half, whole[2:])
+            True
         """
         check.instance(network, "network", Network, "an mf.Network")
         d, count = dimension(d), check.count(count, "count")
@@ -88,9 +105,9 @@ class InitialLaw(ABC):
         self.check(network, d)
         product, seed = self.parts(network), seed_of(rng)
         theta = np.empty((count, network.row(d)))
-        team = check.threads(threads)
+        team, start = check.threads(threads), first_row(first)
         for block, where in network.blocks(d).items():
-            getattr(product, block).fill(theta[:, where], seed, _STEP[block], team)
+            getattr(product, block).fill(theta[:, where], seed, _STEP[block], team, start)
         return on_the_sphere(theta, network, d)
 
 
@@ -142,10 +159,10 @@ class Radial(InitialLaw):
         """This law for w, nothing for a and b."""
         return Product(w=self)
 
-    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
-        """Fill rows, the w of θ, from the stream at address (seed, "init", step)."""
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
+        """Fill rows, the w of θ from row `first` on, from the stream at address (seed, "init", step)."""
         std = self.norm / math.sqrt(rows.shape[1])
-        _core.fill_rows(rows, "normal", 0.0, std, seed, "init", step, threads)
+        _core.fill_rows(rows, "normal", 0.0, std, seed, "init", step, threads, first)
 
 
 @configurable
@@ -170,9 +187,9 @@ class Sphere(InitialLaw):
         """This law for w, nothing for a and b."""
         return Product(w=self)
 
-    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
-        """Fill rows, the w of θ, from the stream at address (seed, "init", step)."""
-        _core.fill_rows(rows, "normal", 0.0, 1.0, seed, "init", step, threads)
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
+        """Fill rows, the w of θ from row `first` on, from the stream at address (seed, "init", step)."""
+        _core.fill_rows(rows, "normal", 0.0, 1.0, seed, "init", step, threads, first)
         for piece in np.array_split(rows, 1 + rows.size // _PIECE):  # views; small temporaries
             piece *= self.radius / np.linalg.norm(piece, axis=1, keepdims=True)
 
@@ -217,6 +234,11 @@ def dimension(d: Any) -> int:
     if isinstance(d, float) and math.isinf(d):
         raise ValueError("d must be finite to draw neurons, got inf; model.reduce() has the laws for d = inf")
     return check.count(d, "d")
+
+
+def first_row(first: Any) -> int:
+    """The argument `first`, the number of a neuron in the whole network."""
+    return 0 if first is None else check.integer(first, "first", at_least=0, at_most=2**62)
 
 
 def on_the_sphere(theta: FloatArray, network: Network, d: int) -> FloatArray:

@@ -13,7 +13,7 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.registry import configurable
 from ..network import Network
-from ._laws import InitialLaw, Product, dimension, on_the_sphere
+from ._laws import InitialLaw, Product, dimension, first_row, on_the_sphere
 from ._scalar import symmetric
 
 
@@ -58,14 +58,25 @@ class Paired(InitialLaw):
         super().check(network, d)
 
     def sample(
-        self, network: Network, d: int, count: int, rng: Any = None, *, threads: int | None = None
+        self,
+        network: Network,
+        d: int,
+        count: int,
+        rng: Any = None,
+        *,
+        first: int | None = None,
+        threads: int | None = None,
     ) -> FloatArray:
         """Draw `count` neurons, an even number: rows 2i and 2i + 1 are a pair."""
         check.instance(network, "network", Network, "an mf.Network")
         if check.count(count, "count") % 2:
             raise ValueError(f"count must be even for neurons in pairs, got {count}")
+        start = first_row(first)
+        if start % 2:
+            raise ValueError(f"first must be even for neurons in pairs, got {first}")
         self.check(network, d)
-        theta = np.repeat(self.law.sample(network, d, count // 2, rng, threads=threads), 2, axis=0)
+        one_each = self.law.sample(network, d, count // 2, rng, first=start // 2, threads=threads)
+        theta = np.repeat(one_each, 2, axis=0)
         theta[1::2, 0] *= -1.0
         return theta
 
@@ -118,15 +129,27 @@ class Points(InitialLaw):
             )
 
     def sample(
-        self, network: Network, d: int, count: int, rng: Any = None, *, threads: int | None = None
+        self,
+        network: Network,
+        d: int,
+        count: int,
+        rng: Any = None,
+        *,
+        first: int | None = None,
+        threads: int | None = None,
     ) -> FloatArray:
-        """A copy of the points; `count` must be their number."""
+        """A copy of the points: of all, `count` being their number, or of `count` from number `first` on."""
         check.instance(network, "network", Network, "an mf.Network")
         d, count = dimension(d), check.count(count, "count")
         self.check(network, d)
-        if count != len(self.theta):
-            raise ValueError(f"count must be {len(self.theta)}, the number of given points, got {count}")
-        return on_the_sphere(self.theta.copy(), network, d)
+        here, start = len(self.theta), first_row(first)
+        if first is None and count != here:
+            raise ValueError(f"count must be {here}, the number of given points, got {count}")
+        if start + count > here:
+            raise ValueError(
+                f"first + count must be <= {here}, the number of given points, got {first} + {count}"
+            )
+        return on_the_sphere(self.theta[start : start + count].copy(), network, d)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Points) and np.array_equal(self.theta, other.theta)

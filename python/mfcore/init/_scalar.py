@@ -55,8 +55,10 @@ class ScalarLaw(ABC):
         """Gauss nodes and weights (Σ = 1): exact for polynomials of degree up to 2n − 1."""
 
     @abstractmethod
-    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
-        """Fill rows, a block of columns of θ, from the stream at address (seed, "init", step)."""
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
+        """Fill rows, a block of columns of θ, from the stream at address (seed, "init", step); `rows` begins
+        at row `first` of the network.
+        """
 
 
 @configurable
@@ -90,9 +92,9 @@ class Normal(ScalarLaw):
         nodes, weights = special.roots_hermitenorm(check.integer(n, "n", at_least=1))
         return self.mean + self.std * nodes, weights / weights.sum()
 
-    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
         """Fill rows with mean + std·z, z the normal numbers of the stream."""
-        _core.fill_rows(rows, "normal", self.mean, self.std, seed, "init", step, threads)
+        _core.fill_rows(rows, "normal", self.mean, self.std, seed, "init", step, threads, first)
 
 
 @configurable
@@ -139,9 +141,9 @@ class Uniform(ScalarLaw):
         nodes, weights = special.roots_legendre(check.integer(n, "n", at_least=1))
         return self.mean + 0.5 * (self.high - self.low) * nodes, weights / weights.sum()
 
-    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
         """Fill rows with low + (high − low)·u, u the uniform numbers of the stream."""
-        _core.fill_rows(rows, "uniform", self.low, self.high - self.low, seed, "init", step, threads)
+        _core.fill_rows(rows, "uniform", self.low, self.high - self.low, seed, "init", step, threads, first)
 
 
 @configurable
@@ -183,7 +185,7 @@ class Constant(ScalarLaw):
         check.integer(n, "n", at_least=1)
         return np.array([self.value]), np.ones(1)
 
-    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
         """Fill rows with the value."""
         rows[...] = self.value
 
@@ -239,11 +241,11 @@ class Symmetric(ScalarLaw):
         nodes, weights = self.law.quadrature(n)
         return np.concatenate([-nodes[::-1], nodes]), 0.5 * np.concatenate([weights[::-1], weights])
 
-    def fill(self, rows: FloatArray, seed: int, step: int, threads: int) -> None:
+    def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
         """Fill rows with numbers of the law, their signs drawn from a stream of its own."""
-        self.law.fill(rows, seed, step, threads)
+        self.law.fill(rows, seed, step, threads, first)
         signs = np.empty(rows.shape)
-        _core.fill_rows(signs, "uniform", -0.5, 1.0, seed, "init", step + _SIGNS, threads)
+        _core.fill_rows(signs, "uniform", -0.5, 1.0, seed, "init", step + _SIGNS, threads, first)
         rows *= np.copysign(1.0, signs)
 
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import output
 from ..model import Model
 from ..network import Network
 from ._results import require_finite
@@ -50,7 +51,7 @@ def pull(
     require_finite(result, "the pull", theta=rows, X=inputs, residual=errors)
     if out is None:
         return result
-    check.output(out, "out", result.shape)[...] = result
+    output(out, "out", result.shape)[...] = result
     return out
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import output
 from ..model import Model
 from ..reductions._model import ReducedModel
 
@@ -47,8 +48,7 @@ def per_replica(function: F) -> F:
         results = [function(**given | one) for one in _replicas(given.get("theta"), measure)]
         if out is None:
             return np.stack(results)
-        check.output(out, "out", np.shape(results))
-        out[...] = results
+        output(out, "out", np.shape(results))[...] = results
         return out
 
     return call  # type: ignore[return-value]

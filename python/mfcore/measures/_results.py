@@ -6,12 +6,13 @@ import numpy as np
 
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import output
 
 
 def check_out(out: FloatArray | None, *shape: int) -> None:
     """Refuse an unfit `out` before the work is done."""
     if out is not None:
-        check.output(out, "out", shape)
+        output(out, "out", shape)
 
 
 def require_finite(result: FloatArray, what: str, **inputs: FloatArray) -> None:
@@ -25,7 +26,7 @@ def give(result: FloatArray, out: FloatArray | None, what: str, **inputs: FloatA
     require_finite(result, what, **inputs)
     if out is None:
         return result
-    out[...] = result
+    output(out, "out", result.shape)[...] = result
     return out
 
 

@@ -9,17 +9,18 @@ import numpy.typing as npt
 
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import output
 
 
 def own(theta: Any, least: int, row: int | None = None) -> FloatArray:
-    """Check the caller's array, whose memory is written: a copy would be of no use."""
+    """Check the caller's array or tensor, whose memory is written: a copy would be of no use."""
     if not hasattr(theta, "shape"):
         raise TypeError(f"theta must be a float64 NumPy array, got {type(theta).__name__}")
-    shape = np.shape(theta)
+    shape = tuple(theta.shape)
     if len(shape) != 2 or shape[0] < 1 or (shape[1] != row if row is not None else shape[1] <= least):
         want = f"(any, {row})" if row is not None else f"(any, > {least})"
         raise ValueError(f"theta must have shape {want}, got {shape}")
-    return check.output(theta, "theta", shape)
+    return output(theta, "theta", shape, "rows")
 
 
 def inputs_of(X: npt.ArrayLike, d: int) -> FloatArray:

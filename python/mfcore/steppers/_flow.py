@@ -9,6 +9,7 @@ import numpy as np
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import output
 from .._base.turn import Turn
 from ..expectations._rules import Expectation
 from ..model import Model
@@ -22,12 +23,13 @@ class Flow:
 
     Args:
         model: The model; its temperature must be 0, and its `init` is not used.
-        theta: Neurons: a writable C-contiguous float64 array of shape (N, D), updated in place.
+        theta: Neurons, updated in place: a writable float64 array (N, D) whose rows are without gaps, or a
+            tensor on the CPU.
         expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, a fixed set of samples.
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
 
     Attributes:
-        theta: The caller's own array.
+        theta: The caller's own array (of a tensor: a NumPy view of it).
         t: Time covered.
 
     Examples:
@@ -88,7 +90,7 @@ class Flow:
                 )
         if out is None:
             return velocity
-        check.output(out, "out", velocity.shape)[...] = velocity
+        output(out, "out", velocity.shape)[...] = velocity
         return out
 
     def step(self, h: float) -> None:

@@ -29,7 +29,8 @@ class SGD:
 
     Args:
         network: The network.
-        theta: Neurons, rows [a, b, w…], updated in place: a writable C-contiguous float64 array (N, D).
+        theta: Neurons, rows [a, b, w…], updated in place: a writable float64 array (N, D) whose rows are
+            without gaps, or a tensor on the CPU.
         ridge: λ ≥ 0, acting on trained blocks.
         temperature: 1/β ≥ 0.
         rates: Speed of trained blocks, such as ``{"a": 10.0}``.
@@ -40,7 +41,7 @@ class SGD:
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
 
     Attributes:
-        theta: The caller's own array.
+        theta: The caller's own array (of a tensor: a NumPy view of it).
         steps: Steps done: the number of the next one. May be set, to go on where another stepper stopped.
 
     Examples:

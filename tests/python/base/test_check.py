@@ -271,31 +271,6 @@ def test_scalars_and_empty_arrays_pass_where_they_are_allowed():
     assert check.array(np.zeros((0, 3)), "X", shape=(None, 3), empty=True).shape == (0, 3)
 
 
-def test_an_output_array_must_be_usable_as_it_is():
-    out = np.zeros((2, 3))
-    assert check.output(out, "out", (2, 3)) is out
-    frozen = np.zeros((2, 3))
-    frozen.flags.writeable = False
-    unaligned = np.zeros(2, dtype=np.dtype([("tag", "i1"), ("value", "f8")]))["value"]
-    for bad, shape, error, message in (
-        ([[0.0]], (1, 1), TypeError, "out must be a float64 NumPy array, got list"),
-        (out.astype(np.float32), (2, 3), TypeError, "out must be a float64 NumPy array, got float32"),
-        (out.astype(">f8"), (2, 3), TypeError, "out must be a float64 NumPy array, got >f8"),
-        (np.ma.array(out), (2, 3), TypeError, "out must be a float64 NumPy array, got a masked array"),
-        (out, (3, 2), ValueError, "out must have shape (3, 2), got (2, 3)"),
-        (
-            frozen,
-            (2, 3),
-            ValueError,
-            "out must be C-contiguous, aligned and writable, got c_contiguous=True, w",
-        ),
-        (np.asfortranarray(out), (2, 3), ValueError, "out must be C-contiguous"),
-        (unaligned, (2,), ValueError, "out must be C-contiguous"),
-    ):
-        with pytest.raises(error, match="^" + re.escape(message)):
-            check.output(bad, "out", shape)
-
-
 @pytest.mark.parametrize("size", [3, 3 * 4096])
 def test_small_and_large_arrays_pass_and_fail_alike(size):
     good = np.full((size // 3, 3), 1e300)  # finite, their squares are not

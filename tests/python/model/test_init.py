@@ -285,3 +285,35 @@ def test_laws_compare_hash_pickle_and_print_by_value(law):
 def test_many_points_print_as_their_shape():
     assert repr(init.Points(np.ones((800, 5)))) == "Points(theta=<array 800×5>)"
     assert init.Points(np.ones((800, 5))) != init.Points(np.ones((800, 4)))
+
+
+HALVES = [
+    init.Gaussian(0.5),
+    init.Product(a=init.Uniform(-1, 1), b=init.Symmetric(init.Constant(2.0)), w=init.Sphere(2.0)),
+    init.Paired(init.Product(a=init.Normal(), b=init.Normal(), w=init.Radial(1.0))),
+    init.Points(np.random.default_rng(0).normal(size=(1000, 5))),
+]
+
+
+@pytest.mark.parametrize("law", HALVES, ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize("sphere", [False, True])
+def test_parts_of_a_network_draw_the_rows_of_the_whole(law, sphere):
+    if sphere and isinstance(law, init.Points):
+        pytest.skip("these points are not on the sphere")
+    network = Network(activations.relu, output="trained", bias="trained", sphere=sphere)
+    whole = law.sample(network, 3, 1000, rng=5)
+    for first, count in ((0, 334), (334, 2), (336, 664)):
+        part = law.sample(network, 3, count, rng=5, first=first)
+        assert np.array_equal(part, whole[first : first + count])
+
+
+def test_a_part_must_be_in_the_whole():
+    points, pairs = init.Points(np.ones((4, 3))), init.Paired(init.Gaussian(1.0))
+    trained = Network(activations.relu, output="trained")
+    for call, message in (
+        (lambda: init.Gaussian(1.0).sample(PLAIN, 3, 2, first=-1), "first must be >= 0, got -1"),
+        (lambda: points.sample(PLAIN, 3, 2, first=3), r"first \+ count must be <= 4, .* got 3 \+ 2"),
+        (lambda: pairs.sample(trained, 3, 2, first=1), "first must be even for neurons in pairs, got 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -265,9 +265,10 @@ def frozen():
 @pytest.mark.parametrize(
     ("theta", "error", "message"),
     [
-        (np.zeros((3, 2), order="F"), ValueError, "c_contiguous=False"),
-        (np.zeros((3, 4))[:, ::2], ValueError, "c_contiguous=False"),
-        (frozen(), ValueError, "writeable=False"),
+        (np.zeros((3, 2), order="F"), ValueError, r"rows without gaps, .* got strides \(8, 24\)"),
+        (np.zeros((3, 4))[:, ::2], ValueError, r"rows without gaps, .* got strides \(32, 16\)"),
+        (np.zeros((3, 2))[::-1], ValueError, r"one after the other, got strides \(-16, 8\)"),
+        (frozen(), ValueError, r"theta must be writable, got a read-only array; np.array\(theta\) copies it"),
         (np.zeros((3, 2), dtype=np.float32), TypeError, "theta must be a float64 NumPy array, got float32"),
         ([[1.0, 2.0]], TypeError, "theta must be a float64 NumPy array, got list"),
         (np.zeros(3), ValueError, r"theta must have shape \(any, .*\), got \(3,\)"),

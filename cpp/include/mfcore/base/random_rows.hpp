@@ -6,8 +6,9 @@ namespace mfcore::inline base::random {
 
 enum class Numbers { uniform, normal };
 
-/// out(k, j) = shift + scale z, z being number k cols + j of the stream: initial parameters, or a block of
-/// their columns.
-void fill_rows(const Stream& stream, Numbers kind, double shift, double scale, Mat out, int threads = 0);
+/// out(k, j) = shift + scale z, z being number (first + k) cols + j of the stream: initial parameters, or a
+/// block of their columns, from row `first` of all on.
+void fill_rows(const Stream& stream, Numbers kind, double shift, double scale, Mat out, int threads = 0,
+               Index first = 0);
 
 }  // namespace mfcore::inline base::random

@@ -21,7 +21,7 @@ enum class End {
 };
 
 /// Threads for a request: `requested` if > 0, otherwise the default (OMP_NUM_THREADS at the first call, else
-/// the cores). In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
+/// the cores that this process may use, by affinity and by the quota of its control group). In a process forked after a parallel region the OpenMP pool is gone: there the answer is 1.
 int resolve_threads(int requested);
 
 /// A question "stop?" asked between pieces of work, always on the calling thread.

@@ -44,7 +44,7 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, int threads = 0);
 
 /// value[i] = sum_j weights[j] U(theta_i, theta'_j) and its gradient with respect to every entry of theta_i;
-/// null outputs are skipped. Memory O((n + m)(d + 400)); the same bits for any number of threads. At w = 0
+/// null weights mean equal masses, null outputs are skipped. Memory O((n + m)(d + 400)); the same bits for any number of threads. At w = 0
 /// the gradient is the mean over directions (for kinks at b; elsewhere it is the derivative).
 void pair_potential(const Network& network, ConstMat theta, const Network& other_network, ConstMat other,
                     const double* weights, double* value, Mat* grad, int threads = 0);

@@ -32,8 +32,23 @@ struct Activation {
     // h_k = He_k / sqrt(k!)
     std::vector<double> coefficients;
 
+    // Whole and valid activations. By hand, set `kind` and all that it needs.
+    static Activation linear();
+    static Activation relu();
+    static Activation erf();
+    static Activation tanh();
+    static Activation sigmoid();
+    static Activation softplus();
+    static Activation gelu();
+    static Activation piecewise_linear(std::vector<double> knots, std::vector<double> jumps,
+                                       double offset = 0, double left_slope = 0);
+    static Activation polynomial(std::vector<double> coefficients);
+    static Activation hermite(std::vector<double> coefficients);
+
     bool is_piecewise() const;  ///< given by knots and jumps
-    void validate() const;      ///< throws std::invalid_argument naming what is wrong
+    /// Throw std::invalid_argument naming what is wrong. All that takes an activation calls this, except
+    /// evaluate(), is_piecewise() and facts().
+    void validate() const;
 };
 
 /// Names of the kinds without parameters, and the activation of such a name.

@@ -8,8 +8,7 @@
 //   parameters complete(sigma)               only of kinds without parameters: what is not 0 in Activation
 #include <cmath>
 #include <limits>
-#include <sstream>
-#include <string>
+#include <ostream>
 #include <vector>
 
 #include "base/simd_exp.hpp"
@@ -46,11 +45,20 @@ inline void require_finite(const std::vector<double>& values, const char* name) 
     for (double x : values) require(std::isfinite(x), name, "must be finite", x);
 }
 
-inline std::string list(const std::vector<double>& values) {
-    std::ostringstream text;
-    text.precision(17);
-    for (double x : values) text << (text.tellp() == 0 ? "[" : ", ") << x;
-    return values.empty() ? "[]" : text.str() + ']';
-}
+/// Numbers as messages show them. Nothing is written before there is a message.
+struct Listed {
+    const std::vector<double>& values;
+
+    friend std::ostream& operator<<(std::ostream& to, const Listed& numbers) {
+        const char* before = "";
+        to << '[';
+        for (const double x : numbers.values) {
+            to << before << x;
+            before = ", ";
+        }
+        return to << ']';
+    }
+};
+inline Listed list(const std::vector<double>& values) { return {values}; }
 
 }  // namespace mfcore::inline network::kinds

@@ -1,0 +1,1 @@
+# Of the same name as a file of mfcore.

@@ -1,0 +1,73 @@
+// Everything here is a mistake, and is answered with std::invalid_argument. Prints a line "mistake: message" for
+// each, which tests/packaging/test_embed.py compares.
+#include <cstdio>
+#include <limits>
+#include <mfcore/mfcore.hpp>
+#include <stdexcept>
+#include <vector>
+
+namespace {
+
+template <class Call>
+void try_it(const char* mistake, Call&& call) {
+    try {
+        call();
+        std::printf("%s: nothing was thrown\n", mistake);
+    } catch (const std::invalid_argument& error) {
+        std::printf("%s: %s\n", mistake, error.what());
+    }
+}
+
+}  // namespace
+
+int main() {
+    using namespace mfcore;
+    using Limits = std::numeric_limits<double>;
+    constexpr double inf = Limits::infinity(), nan = Limits::quiet_NaN();
+
+    // A kind alone is no activation: relu has a knot.
+    Activation bare;
+    bare.kind = "relu";
+    Activation empty;
+    empty.kind = "polynomial";
+    const std::vector<double> node = {1.0};
+    try_it("relu in Smoother", [&] { Smoother{bare, 3.0}; });
+    try_it("relu in ReducedFeatures",
+           [&] { ReducedFeatures{bare, false, false, {3.0}, {node.data(), 1, 1}}; });
+    std::vector<double> theta = {1, 0, 0, 1}, x = {1, 2}, f(2);
+    const double y = 1;
+    const Mat neurons{theta.data(), 2, 2};
+    const ConstMat inputs{x.data(), 1, 2};
+    try_it("polynomial in predict", [&] { predict({empty}, {neurons}, inputs, f.data()); });
+    try_it("polynomial in sgd_step", [&] { sgd_step({empty}, neurons, inputs, &y, 0.1, 0, {}); });
+    try_it("name", [&] { bare.kind = "rellu"; });
+    try_it("no knots", [&] { Activation::piecewise_linear({}, {}); });
+    try_it("coefficient", [&] { Activation::hermite({1, nan}); });
+
+    const Network network{Activation::tanh()};
+    for (const double h : {nan, inf, -1.0}) {
+        try_it("h of a step", [&] { sgd_step(network, neurons, inputs, &y, h, 0, {}); });
+        try_it("h of a run", [&] { sgd_run(network, neurons, inputs, &y, &h, 0, {}); });
+    }
+    StepParams params;
+    params.ridge = -1;
+    try_it("ridge", [&] { sgd_step(network, neurons, inputs, &y, 0.1, 0, params); });
+    params = {};
+    params.temperature = nan;
+    try_it("temperature", [&] { sgd_step(network, neurons, inputs, &y, 0.1, 0, params); });
+    params = {};
+    params.rates.w = -1;
+    try_it("rates", [&] { sgd_step(network, neurons, inputs, &y, 0.1, 0, params); });
+    try_it("columns", [&] { sgd_step(network, {theta.data(), 1, 4}, inputs, &y, 0.1, 0, {}); });
+    std::printf("theta: %g %g %g %g\n", theta[0], theta[1], theta[2], theta[3]);
+
+    // Null weights are no mistake: they mean equal masses.
+    const std::vector<double> halves = {0.5, 0.5}, other = theta;
+    for (const ConstMat& of : {ConstMat(neurons), ConstMat(other.data(), 2, 2)}) {
+        pair_potential(network, neurons, network, of, nullptr, f.data(), nullptr);
+        std::vector<double> g(2);
+        pair_potential(network, neurons, network, of, halves.data(), g.data(), nullptr);
+        std::printf("equal masses: %d\n", f == g);
+    }
+    return 0;
+}
