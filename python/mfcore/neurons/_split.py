@@ -1,7 +1,8 @@
 """The rung of a network that is split over processes: each rank moves a slice of the neurons.
 
-f_N(x) = Σ_ranks N⁻¹Σ_{i of the rank} σ*(x; θ_i), so that the residuals of a mini-batch, or of all nodes of an
-average over the data, need one number of each rank for each sample, and nothing else is exchanged.
+f_N(x) = Σ_ranks N⁻¹Σ_{i of the rank} σ*(x; θ_i), eq. (6.15), so that the residuals of a mini-batch, or of
+all nodes of an average over the data, need one number of each rank for each sample, and nothing else is
+exchanged.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class SplitRung:
         return Ended(End.reached)
 
     def _moved(self, h: float) -> FloatArray | None:
-        """The neurons of this rank after a step of size h: eqs. (6.1), (6.9) and (6.11). None: not finite."""
+        """The neurons of this rank after a step of size h: eqs. (6.9) and (6.15). None: not finite."""
         theta, step = self._theta, self._steps
         first = self._velocity(theta)
         if first is None or self._scheme == "euler":
