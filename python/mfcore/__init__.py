@@ -45,6 +45,7 @@ from .reductions._model import ReducedModel
 from .runs._annealed import Annealed
 from .runs._observe import all_replicas
 from .runs._solve import log_times, resume, solve
+from .runs._split import gather
 from .runs._trajectory import Trajectory, load
 from .stationary._certificate import Certificate, certificate
 from .stationary._gibbs import gibbs, gibbs_path
@@ -94,6 +95,7 @@ __all__ = [
     "estimate",
     "experiments",
     "free_energy",
+    "gather",
     "get_cmake_dir",
     "get_include",
     "gibbs",

@@ -1,4 +1,4 @@
-"""`mf.Annealed`: temperature and ridge as functions of time, constant on stretches (eq. (6.15))."""
+"""`mf.Annealed`: temperature and ridge as functions of time, constant on stretches (eq. (6.17))."""
 
 from __future__ import annotations
 
