@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..reductions._model import ReducedModel
 
 _FIRST_STEPS = 32  # of the whole run
 _MOST_STEPS = 1 << 15
+_JUDGED = 256  # steps from which on the changes of f tell how many more there must be
 _ENOUGH = 1e-9  # change of f, relative to 1 + |f|, when steps are halved
 
 
@@ -194,18 +196,23 @@ def drifted(field: Field, theta: FloatArray, masses: FloatArray, h: float) -> Fl
 
 
 def steps_for(field: Field, start: FloatArray, masses: FloatArray, times: FloatArray) -> int:
-    """Steps at which f no longer changes."""
+    """Steps at which f no longer changes; a ValueError as soon as it is clear that they are too many."""
     if times[-1] == 0:
         return 1
-    steps = _FIRST_STEPS
+    steps, before = _FIRST_STEPS, math.inf
     coarse = predictions(field, start, masses[None], times, steps)
     while steps < _MOST_STEPS:
         steps *= 2
         fine = predictions(field, start, masses[None], times, steps)
-        change = np.abs(fine - coarse).max()
-        if change <= _ENOUGH * (1 + np.abs(fine).max()):
+        change, enough = float(np.abs(fine - coarse).max()), _ENOUGH * (1 + float(np.abs(fine).max()))
+        if change <= enough:
             return steps
-        coarse = fine
+        if steps >= _JUDGED and change < before:  # it falls by the same factor with each halving
+            halvings = math.log(change / enough) / math.log(before / change)
+            if steps * 2**halvings > _MOST_STEPS:
+                break
+        coarse, before = fine, change
     raise ValueError(
-        f"horizon must be reached by {_MOST_STEPS} steps with f accurate to 1e-9, got {times[-1]:g}"
+        f"horizon must be reached by {_MOST_STEPS} steps with f accurate to 1e-9, got {times[-1]:g}, where "
+        f"f changes by {change:.1e} from {steps // 2} to {steps} steps; try a shorter one, or a smooth activation"
     )
