@@ -35,6 +35,7 @@ NAMES = (
     "noisy-convergence",
     "time-scales",
     "merged-staircase",
+    "filtered-pca",
 )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import mfcore as mf
 import numpy as np
 import pytest
-from mfcore.experiments import merged_staircase, time_scales
+from mfcore.experiments import filtered_pca, merged_staircase, time_scales
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +72,15 @@ def test_the_first_coefficients_grow_as_powers_of_time(staircase):
     assert slopes[0] == pytest.approx(1, abs=0.35)
     assert slopes[1] > 2
     assert staircase.runs["leap-2"].observed["f"][-1, 1:] == pytest.approx([0, 0], abs=1e-6)
+
+
+def test_filtered_pca_finds_directions_from_samples_of_the_order_of_d():
+    size = replace(filtered_pca.QUICK, dims=(20, 40), ratios=(4, 32), draws=4, trained=2)
+    report = mf.experiments.run("filtered-pca", size=size)
+    cosines = {name: values.mean(axis=1) for name, values in report.arrays.items()}
+    # measured with seed 0: at least 0.85 for the cubic, 0.5 for z² − 3 at d = 20
+    assert cosines["z³ − 3z/40"][1] > 0.8
+    assert cosines["z³ − 3z/40"][1] > cosines["z³ − 3z/40"][0]
+    assert cosines["SGD/20"][1] < 0.6  # chance: 0.18
+    assert filtered_pca.promised(16) == pytest.approx(0.728, abs=1e-3)
+    assert all(row.agrees or row.because for row in report.rows), report.table()
