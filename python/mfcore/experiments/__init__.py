@@ -36,6 +36,8 @@ NAMES = (
     "time-scales",
     "merged-staircase",
     "filtered-pca",
+    "sample-size",
+    "leap",
 )
 
 
