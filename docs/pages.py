@@ -29,6 +29,7 @@ TAKES = {
     "filtered-pca": "5 minutes (dimensions to 400, 24 draws of up to 51,200 samples)",
     "sample-size": "5 minutes (5 dimensions to 640, five widths, 16 networks of each)",
     "leap": "8 minutes (16 neurons, d to 2,048, 256 and 64 for s ≤ 2, s = 3 and s = 4)",
+    "quartic-sphere": "5 minutes (200 neurons on up to 19,000 samples, six draws of each)",
     "approximation": "a minute",
     "fluctuations": "2 minutes (1,200 networks)",
     "geometry": "half a minute",

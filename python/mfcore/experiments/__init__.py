@@ -38,6 +38,7 @@ NAMES = (
     "filtered-pca",
     "sample-size",
     "leap",
+    "quartic-sphere",
 )
 
 
