@@ -35,6 +35,10 @@ NAMES = (
     "noisy-convergence",
     "time-scales",
     "merged-staircase",
+    "filtered-pca",
+    "sample-size",
+    "leap",
+    "quartic-sphere",
 )
 
 

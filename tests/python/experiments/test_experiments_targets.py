@@ -5,7 +5,14 @@ from dataclasses import replace
 import mfcore as mf
 import numpy as np
 import pytest
-from mfcore.experiments import merged_staircase, time_scales
+from mfcore.experiments import (
+    filtered_pca,
+    leap,
+    merged_staircase,
+    quartic_sphere,
+    sample_size,
+    time_scales,
+)
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +79,108 @@ def test_the_first_coefficients_grow_as_powers_of_time(staircase):
     assert slopes[0] == pytest.approx(1, abs=0.35)
     assert slopes[1] > 2
     assert staircase.runs["leap-2"].observed["f"][-1, 1:] == pytest.approx([0, 0], abs=1e-6)
+
+
+def test_filtered_pca_finds_directions_from_samples_of_the_order_of_d():
+    size = replace(
+        filtered_pca.QUICK, dims=(20, 40), ratios=(4, 16, 32), draws=4, trained=2, trained_dims=(20,)
+    )
+    report = mf.experiments.run("filtered-pca", size=size)
+    cosines = {name: values.mean(axis=-1) for name, values in report.arrays.items()}
+    # seed 0; at d = 40 four draws of the cubic have a standard error of 0.02 around 0.92
+    assert cosines["z³ − 3z/40"][-1] > 0.8
+    assert cosines["z³ − 3z/40"][-1] > cosines["z³ − 3z/40"][0]
+    assert cosines["SGD/z³ − 3z/20"][-1] < 0.6  # chance: 0.18
+    assert cosines["SGD/z/20"][-1] > 0.9
+    assert all(row.agrees or row.because for row in report.rows), report.table()
+
+
+def test_the_limit_of_filtered_pca_is_the_formula_at_its_best_threshold():
+    # kept are |z| > 2: a share of 0.0455, whose variance is 1 + 2·2φ(2)/0.0455 = 5.746
+    assert filtered_pca.promised(16) == pytest.approx(0.728, abs=1e-3)
+    found = [filtered_pca.limit(filtered_pca.TARGETS["z³ − 3z"][0], c) for c in (0.1, 16, 1e6)]
+    assert found[0] == 0
+    assert found[1] ** 2 == pytest.approx(0.728, abs=5e-3)  # one of 16 thresholds is near 2
+    assert found[2] == pytest.approx(1, abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    """Networks of 20 neurons at two small d, and of 40 at one, with large steps."""
+    size = replace(
+        sample_size.QUICK, dims=(40, 80), neurons=20, widths=(20, 40), width_dim=320, horizon=1.0, slow=0.032
+    )
+    return mf.experiments.run("sample-size", size=size), size
+
+
+def test_the_start_of_networks_of_a_fixed_width_is_that_of_the_closed_form(samples):
+    report, _ = samples
+    limit, network = report.rows[:2]
+    assert limit.agrees, report.table()
+    # the risk at N = 20 and d = 80 has a correction of order 1/d, and four networks a standard error of 0.05
+    assert network.measured == pytest.approx(network.expected, abs=0.25)
+    # by Monte Carlo with 10⁶ numbers: N E‖f_N − f‖² = E Var(σ | class)
+    g = np.random.default_rng(0).normal(size=1_000_000)
+    spreads = [0.8 * np.sqrt(0.25 * (1 + sign * 0.8) ** 2 + 0.75) for sign in (1, -1)]
+    variances = [np.interp(s * g, (0.5, 1.5), (-2.5, 7.5)).var() for s in spreads]
+    assert sample_size.start_gap() == pytest.approx(np.mean(variances), rel=0.01)
+
+
+def test_samples_grow_no_faster_than_d_and_the_excess_falls_as_one_over_n(samples):
+    report, size = samples
+    runs = report.runs
+    half, full = (sample_size.samples_at(runs[f"d-{d}"], size.slow, 0.8).mean() for d in size.dims)
+    assert 0.6 < full / half < 1.1  # n/d falls to its limit as d grows
+    few, many = (sample_size.excess(runs, size, n).mean() for n in size.widths)
+    assert few / many == pytest.approx(2, rel=0.25)
+    assert all(row.agrees or row.because for row in report.rows), report.table()
+
+
+@pytest.fixture(scope="module")
+def searches():
+    """Eight neurons at two or three small d for each information exponent."""
+    size = replace(leap.QUICK, dims=((32, 128, 512), (32, 128), (12, 24), (6, 12)), points=32)
+    return mf.experiments.run("leap", size=size), size
+
+
+def test_one_neuron_with_exponent_one_takes_the_time_of_its_equation(searches):
+    report, _ = searches
+    # tanh(t + artanh m₀); eight neurons have a standard error of 1.5 %, steps h·d = 0.1 add 1 %
+    assert report.rows[0].measured == pytest.approx(np.arctanh(0.5) - np.arctanh(512**-0.5), rel=0.08)
+    assert leap.flow_time(1, 0.1) == pytest.approx(np.arctanh(0.5) - np.arctanh(0.1), rel=1e-12)
+    # s = 3 by partial fractions: ∫dm/(3m²(1 − m²)) = (artanh m − 1/m)/3
+    there = [(np.arctanh(m) - 1 / m) / 3 for m in (0.1, 0.5)]
+    assert leap.flow_time(3, 0.1) == pytest.approx(there[1] - there[0], rel=1e-10)
+
+
+def test_samples_until_a_direction_is_found_grow_faster_the_larger_the_exponent(searches):
+    report, _ = searches
+    slopes = [row.measured for row in report.rows if row.source.startswith("the flow")]
+    # of few neurons at small d: 1.1, 1.4, 2 to 3, 3 to 4, with errors of up to 0.5
+    assert len(slopes) == 4
+    assert slopes[0] < 1.4 < slopes[2]
+    assert slopes[1] < slopes[3]
+    assert all(row.agrees or row.because for row in report.rows), report.table()
+
+
+def test_the_flow_of_quartic_activations_ends_at_the_least_risk_of_any_neurons():
+    size = replace(
+        quartic_sphere.QUICK, dims=(6, 10), powers=(2.5,), draws=2, neurons=50, ratios=(0.2, 2.0), atoms=8
+    )
+    report = mf.experiments.run("quartic-sphere", size=size)
+    starts, ends = report.rows[0:4:2], report.rows[1:4:2]
+    assert all(row.agrees for row in starts), report.table()
+    assert [row.measured for row in ends] == pytest.approx([row.expected for row in ends], abs=1e-6)
+    kernels = [row for row in report.rows if "kernel" in row.source]
+    assert kernels[-1].measured < kernels[-1].expected  # at d = 12 by 47 %, in standard errors by 11
+    assert all(row.agrees or row.because for row in report.rows), report.table()
+
+
+def test_polynomials_of_the_sphere_are_orthonormal():
+    d = 9
+    z = mf.data.MultiIndex(d, lambda z: z, directions=1, inputs="sphere").draw(200_000, 0)[1]
+    rows = [quartic_sphere.polynomial_of(d, tuple(row)) for row in np.eye(3)]
+    values = np.array([np.polynomial.polynomial.polyval(z, row) for row in rows])
+    # standard errors of 2·10⁵ samples are below 0.02, as the largest fourth moment is about 40
+    assert values @ values.T / len(z) == pytest.approx(np.eye(3), abs=0.06)
+    assert [quartic_sphere.multiplicity(d, k) for k in range(5)] == [1, 9, 44, 156, 450]
