@@ -15,6 +15,7 @@ from . import calls as calls_of
 from . import harness
 from . import load as crowded
 from . import scaling as growth
+from . import split as on_ranks
 from .harness import Case, Row
 from .process import Address
 
@@ -38,13 +39,14 @@ def main(
     load: int | None = None,
     calls: bool = False,
     scaling: bool = False,
+    split: bool = False,
     picture: str | None = None,
 ) -> int:
     """Run all groups of cases (or those named); 0 if every result agrees and holds its bar.
 
     `quick` runs small sizes and few repeats: a check that everything runs and agrees, bars not applied.
-    `load` compares two threads with one beside so many busy processes, `calls` lists what small calls cost
-    and `scaling` how time and memory grow, with a `picture`.
+    `load` compares two threads with one beside so many busy processes, `calls` lists what small calls cost,
+    `scaling` how time and memory grow, with a `picture`, and `split` what a step costs on two processes.
     """
     if calls:
         rows: list[Any] = calls_of.main(quick)
@@ -52,6 +54,9 @@ def main(
     elif scaling:
         rows = growth.main(quick, cases, picture)
         good = True
+    elif split:
+        rows = on_ranks.main(quick)
+        good = on_ranks.good(rows, quick)
     elif load is not None:
         rows = _loaded(quick, cases, check.integer(load, "load", at_least=0, at_most=1000))
         good = quick or all(r.ok for r in rows)

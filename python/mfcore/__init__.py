@@ -44,6 +44,7 @@ from .reductions._init import ReducedInit
 from .reductions._model import ReducedModel
 from .runs._observe import all_replicas
 from .runs._solve import log_times, resume, solve
+from .runs._split import gather
 from .runs._trajectory import Trajectory, load
 from .stationary._certificate import Certificate, certificate
 from .stationary._gibbs import Stationary, gibbs, gibbs_path
@@ -91,6 +92,7 @@ __all__ = [
     "estimate",
     "experiments",
     "free_energy",
+    "gather",
     "get_cmake_dir",
     "get_include",
     "gibbs",

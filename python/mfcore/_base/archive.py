@@ -30,6 +30,7 @@ FORMAT = 1  # raised whenever older versions could misread what this one writes
 _KINDS = {
     "status": ("trajectory", "Trajectory.save", "mf.load"),
     "plan": ("checkpoint", "solve(checkpoint=…)", "mf.resume"),
+    "piece": ("piece of a checkpoint", "solve(checkpoint=…) of a split network", "mf.resume"),
     "ladder": ("ladder", "Ladder.save", "Ladder.load"),
     "case": ("result of a sweep", "mf.sweep(folder=…)", "mf.sweep"),
     "runs": ("record of an experiment", "mfcore reproduce", "numpy.load"),

@@ -43,7 +43,7 @@ def described(value: Any, where: str) -> Described:
         except (TypeError, ValueError):  # a part of it has no form in files
             pass
     if dataclasses.is_dataclass(value):
-        fields = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if f.init]
+        fields = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if f.init and f.compare]
         # What is left at None is left out, as in files.
         entries = {f"{where}.{name}": entry for name, entry in fields if entry is not None}
         return {f"{where}.kind": type(value).__name__, **_joined(entries)}

@@ -80,12 +80,12 @@ def to_config(value: Any, where: str = "", *, inside_object: bool = False) -> An
 
 def table_of(value: Any, where: str = "") -> Table:
     """Convert a dataclass to ``{"kind": its class, **fields}``; fields that are None by default and None are
-    left out.
+    left out, and so are those by which two values are not compared, such as a communicator.
     """
     table: Table = {"kind": type(value).__name__}
     for field in dataclasses.fields(value):
         entry = getattr(value, field.name)
-        if field.init and not (entry is None and field.default is None):
+        if field.init and field.compare and not (entry is None and field.default is None):
             table[field.name] = to_config(entry, _join(where, field.name))
     return table
 

@@ -29,6 +29,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
     what.add_argument("--load", metavar="K", type=int, help=busy)
     what.add_argument("--calls", action="store_true", help="what a call costs at N=4, d=2")
     what.add_argument("--scaling", action="store_true", help="growth of time and memory, with fitted powers")
+    what.add_argument("--split", action="store_true", help="a network on two processes of MPI against one")
     bench.add_argument("--picture", metavar="FILE", help="of --scaling: draw it, too")
     bench.set_defaults(command=_bench)
 
@@ -55,5 +56,6 @@ def _bench(arguments: argparse.Namespace) -> Any:
         load=arguments.load,
         calls=arguments.calls,
         scaling=arguments.scaling,
+        split=arguments.split,
         picture=arguments.picture,
     )

@@ -2,6 +2,8 @@
 
 - `_methods`: `mf.SGD`, `mf.GD`, `mf.Particles`; `_independent`: `mf.Nonlinear`
 - `_sgd`, `_flow`, `_nonlinear`: their rungs, which call the core
+- `_split`: the rung of networks on many processes
+- `_update`: the update of neurons by residuals that were pulled back, also for `mf.steppers.SGD`
 
 May use runs, measures, expectations, and atoms (which drive independent neurons). Another dynamics of
 neurons is a method and a rung here, and kernels in `cpp/src/sgd` or `cpp/src/flow`.

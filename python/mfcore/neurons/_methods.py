@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 from .. import _core
 from .._base import check
@@ -12,10 +13,12 @@ from .._base.registry import configurable
 from ..expectations._rules import Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._ranks import check_comm
 from ..runs._reduced import model_of
 from ..runs._stiff import KINDS, ImplicitFlow
 from ._flow import FlowRung
 from ._sgd import SgdRung
+from ._split import SplitRung, refuse
 
 Schedule = Callable[[FloatArray], FloatArray]
 
@@ -39,6 +42,8 @@ class SGD:
         precision: ``"float64"`` or ``"float32"``.
         coupled: Draw Langevin noise number by number, as `mf.GD` and `mf.Particles` do, so that paths with
             the same `rng` and step share their increments. Slower: the noise of blocks is equal in law only.
+        comm: A communicator of mpi4py, such as ``MPI.COMM_WORLD``, to split the network over processes: see
+            `mf.gather`. Needs one replica in float64, and `coupled` at temperature > 0.
 
     Examples:
         >>> import mfcore as mf
@@ -53,6 +58,8 @@ class SGD:
     replicas: int = 1
     precision: str = "float64"
     coupled: bool = False
+    _: KW_ONLY
+    comm: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check.boolean(self.coupled, "coupled")
@@ -62,10 +69,21 @@ class SGD:
         check.choice(self.precision, "precision", ("float64", "float32"))
         if self.schedule is not None and not callable(self.schedule):
             raise TypeError(f"schedule must be a function of k·step, got {check.shown(self.schedule)}")
+        check_comm(self.comm)
+        refuse(
+            self.comm,
+            replicas=(self.replicas, 1, "as replicas are runs of their own"),
+            precision=(self.precision, "float64", "whose steps are not done in blocks"),
+        )
 
-    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> SgdRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> SgdRung | SplitRung:
         """A run of this method at t = 0."""
-        return SgdRung(self, model_of(model), seed, threads)
+        full = model_of(model)
+        if self.comm is None:
+            return SgdRung(self, full, seed, threads)
+        if full.temperature > 0:
+            refuse(self.comm, coupled=(self.coupled, True, "as the noise of blocks is not that of steps"))
+        return SplitRung(self, "euler", self.step, full, seed, threads)
 
 
 @configurable
@@ -83,6 +101,8 @@ class GD:
             network of as many parameters learns by heart: at the end ``meta["training_risk"]`` is the risk
             on them, and one far below that of fresh samples is a warning.
         tolerance: Stop when the root mean square of ∇Ψ_λ over the trained entries is below it.
+        comm: A communicator of mpi4py, to split the network over processes: see `mf.gather`. Needs an
+            average over samples or nodes, and no tolerance.
 
     Examples:
         >>> import mfcore as mf
@@ -101,12 +121,15 @@ class GD:
     _: KW_ONLY
     expectation: Expectation | None = None
     tolerance: float | None = None
+    comm: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step", check.number(self.step, "step", above=0))
         _check_population(self)
 
-    def begin(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+    def begin(
+        self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0
+    ) -> FlowRung | SplitRung:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         return _fixed(self, "euler", self.step, model_of(model), seed, threads, followers)
 
@@ -135,6 +158,8 @@ class Particles:
             network of as many parameters learns by heart: at the end ``meta["training_risk"]`` is the risk
             on them, and one far below that of fresh samples is a warning.
         tolerance: Stop when the root mean square of ∇Ψ_λ over the trained entries is below it.
+        comm: A communicator of mpi4py, to split the network over processes: see `mf.gather`. Needs a
+            fixed step, an average over samples or nodes, and no tolerance.
 
     Examples:
         >>> import mfcore as mf
@@ -159,6 +184,7 @@ class Particles:
     step: float | None = None
     expectation: Expectation | None = None
     tolerance: float | None = None
+    comm: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check.choice(self.method, "method", ("dopri5", *_FIXED, *KINDS))
@@ -173,8 +199,15 @@ class Particles:
                 f"step must be left out with method={self.method!r}, which chooses its own, got {self.step!r}"
             )
         _check_population(self)
+        if self.comm is not None and self.method not in _FIXED:
+            raise ValueError(
+                "method must be 'euler', 'heun' or 'rk4', with a step, for a network that is split over "
+                f"processes, got {self.method!r}"
+            )
 
-    def begin(self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0) -> FlowRung:
+    def begin(
+        self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0
+    ) -> FlowRung | SplitRung:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         full = model_of(model)
         if self.step is not None:
@@ -200,8 +233,12 @@ _FIXED = ("euler", "heun", "rk4")
 
 def _fixed(
     method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int, followers: int
-) -> FlowRung:
+) -> FlowRung | SplitRung:
     _check_noise(method, scheme, model)
+    if method.comm is not None:
+        if followers:
+            raise ValueError(f"driver must be a network of one process, without comm, got {method!r}")
+        return SplitRung(method, scheme, step, model, seed, threads)
 
     def integrator(system: _core.System, start: FloatArray) -> _core.Flow:
         return _core.Flow.fixed(
@@ -235,6 +272,8 @@ def _check_population(method: GD | Particles) -> None:
         check.instance(method.expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
     if method.tolerance is not None:
         object.__setattr__(method, "tolerance", check.number(method.tolerance, "tolerance", above=0))
+    check_comm(method.comm)
+    refuse(method.comm, tolerance=(method.tolerance, None, "where no rank knows the gradient of all"))
 
 
 def _check_noise(method: GD | Particles, scheme: str, model: Model) -> None:

@@ -6,6 +6,7 @@
 - `_trajectory`: `Trajectory`, what a run returns, in memory and on disk
 - `_observe`: what is recorded by default
 - `_checkpoint`: the file that a run can go on from
+- `_split`, `_ranks`, `_pieces`: runs of networks that are split over processes, and `gather`
 - `_ends`, `_stiff`, `_reduced`, `_difference`: shared by the rooms of the rungs: how integrations end in
   words, SciPy's stiff solvers, what a rung starts from, and how far two runs are apart
 
@@ -13,6 +14,7 @@ Knows no dynamics: neurons, density, atoms and movements use this room, never th
 """
 
 from ._solve import log_times, resume, solve
+from ._split import gather
 from ._trajectory import Trajectory, load
 
-__all__ = ["Trajectory", "load", "log_times", "resume", "solve"]
+__all__ = ["Trajectory", "gather", "load", "log_times", "resume", "solve"]

@@ -35,13 +35,22 @@ def advise_parity(model: Any) -> None:
     )
 
 
-def advise_overfitting(method: Any, model: Any, measure: Any, risk: Any, error: Any) -> float | None:
-    """The risk on the fixed samples that a run descends; a warning if that of fresh ones is far above."""
+def training_risk(rule: MonteCarlo, model: Model, measure: Any) -> float:
+    """The risk on the fixed samples that a run descends."""
+    rows = np.asarray(measure)
+    return float(rule.evaluator(model, 0).risk(rows, np.full(len(rows), 1 / len(rows))))
+
+
+def learned_samples(method: Any, model: Any, measure: Any) -> MonteCarlo | None:
+    """The fixed samples that a network descends, if it does."""
     rule = getattr(method, "expectation", None)
     if not isinstance(rule, MonteCarlo) or not isinstance(model, Model) or isinstance(measure, LinearMeasure):
         return None
-    rows = np.asarray(measure)
-    own = float(rule.evaluator(model, 0).risk(rows, np.full(len(rows), 1 / len(rows))))
+    return rule
+
+
+def advise_overfitting(rule: MonteCarlo, own: float, risk: Any, error: Any) -> None:
+    """Warn if the risk of fresh samples is far above `own`, that on the samples of the rule."""
     if risk > _TIMES * own and risk - own > _ERRORS * error:
         warnings.warn(
             f"the risk is {risk:.3g}, but {own:.3g} on the {rule.samples} samples of the method's "
@@ -49,7 +58,6 @@ def advise_overfitting(method: Any, model: Any, measure: Any, risk: Any, error: 
             UserWarning,
             stacklevel=7,
         )
-    return own
 
 
 def _parity_of_activation(model: Model) -> int | None:

@@ -145,8 +145,12 @@ class Checkpoint:
             )
             self._there = self._id
         finally:  # also after a failure: it is tried again, but not all the time
-            now = time.monotonic()
-            self._due = now + max(SECONDS, SHARE * (now - begun))
+            self._set_due(begun)
+
+    def _set_due(self, begun: float) -> None:
+        """Set when the next checkpoint is due, after one that was begun at this time."""
+        now = time.monotonic()
+        self._due = now + max(SECONDS, SHARE * (now - begun))
 
     def save(self, content: Callable[[], tuple[Trajectory, Mapping[str, np.ndarray]]]) -> None:
         """Write, but turn failures such as a full disk into one warning, so that a long run goes on."""

@@ -52,7 +52,15 @@ class Guard:
         if theta.ndim == 3:
             return np.array([self.rough(rows) for rows in theta])
         network, masses = model_of(self._model).network, np.full(len(theta), 1 / len(theta))
-        f = network.scale * _core.predict(network._core, theta, masses, self._X, 0)
+        return self.of(network.scale * _core.predict(network._core, theta, masses, self._X, 0))
+
+    @property
+    def inputs(self) -> FloatArray:
+        """The few samples, of models of networks."""
+        return self._X
+
+    def of(self, f: FloatArray) -> float:
+        """The risk of a network of these values at `inputs`."""
         return float(np.square(self._y - f).mean())
 
     def why(self, risk: Any, t: float) -> str:

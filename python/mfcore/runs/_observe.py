@@ -83,18 +83,22 @@ class RiskMeter:
         self.description = f"{rule.samples} held-out samples"
         if isinstance(measure, LinearMeasure):
             return linear_risk(self._model, measure, rule, self._threads)
-        points, weights = as_measure(measure, "measure", self._model.row or 0)
+        function = self._function(measure)
         count, mean, spread = 0, 0.0, 0.0
         for X, y in self._batches(rule):
-            f = _core.predict(self._model.network._core, points, weights, X, self._threads)
-            f *= self._model.network.scale
-            squares = (y - f) ** 2
+            squares = (y - function(X)) ** 2
             # Means and squared deviations of two sets of samples make those of their union.
             share, gap = len(y) / (count + len(y)), float(squares.mean()) - mean
             spread += float(squares.var()) * len(y) + gap * gap * count * share
             mean += gap * share
             count += len(y)
         return mean, math.sqrt(spread / (count - 1) / count) if count > 1 else math.inf
+
+    def _function(self, measure: Any) -> Callable[[FloatArray], FloatArray]:
+        """f of a measure, at rows of inputs."""
+        points, weights = as_measure(measure, "measure", self._model.row or 0)
+        network, threads = self._model.network, self._threads
+        return lambda X: network.scale * _core.predict(network._core, points, weights, X, threads)
 
     def _batches(self, rule: MonteCarlo) -> Iterator[tuple[FloatArray, FloatArray]]:
         """The samples on which risks are measured: kept if they are few, else drawn again each time."""
@@ -155,6 +159,11 @@ Column = Callable[[FloatArray], FloatArray]
 
 def standard_observables(model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:
     """Functions for mean and standard deviation over the neurons of |w|, a, b and reduced coordinates."""
+    return _moments(columns_of(model))
+
+
+def columns_of(model: Model | ReducedModel) -> dict[str, Column]:
+    """Functions of rows of neurons: |w|, a, b and reduced coordinates."""
     if isinstance(model, ReducedModel) or model.row is None:
         return {}
     blocks = model.network.blocks(int(model.d))
@@ -166,7 +175,7 @@ def standard_observables(model: Model | ReducedModel) -> dict[str, Callable[[Any
     columns = {name: column for name, column in columns.items() if name == "norm" or name in blocks}
     for name, coordinate in projections(model.data).items():
         columns[name] = lambda rows, of=coordinate: of(rows[..., blocks["w"]])  # type: ignore[misc]
-    return _moments(columns)
+    return columns
 
 
 def reduced_observables(

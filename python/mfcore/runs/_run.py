@@ -17,10 +17,11 @@ from .._base.bar import Bar
 from .._base.build import build_info
 from .._base.check import FloatArray
 from .._base.limits import Limit
+from ..expectations._rules import MonteCarlo
 from ..measures._tangent import TangentLimit
 from ..model import Model
 from ..reductions._model import ReducedModel
-from ._advice import advise_overfitting
+from ._advice import advise_overfitting, learned_samples, training_risk
 from ._checkpoint import Checkpoint, Plan, build
 from ._clock import Stop, off_clock, stops, with_looks
 from ._ends import End, Ended
@@ -193,8 +194,14 @@ class Run:
             return "diverged"
         if last is not None and at_end and self._training is None:
             measure = self._rung.measure()
-            self._training = advise_overfitting(self._method, self._model, measure, last.risk, last.error)
+            rule = learned_samples(self._method, self._model, measure)
+            if rule is not None:
+                self._training = self._training_risk(rule, measure)
+                advise_overfitting(rule, self._training, last.risk, last.error)
         return "completed"
+
+    def _training_risk(self, rule: MonteCarlo, measure: Any) -> float:
+        return training_risk(rule, model_of(self._model), measure)
 
     def _blown(self, risk: Any) -> str:
         """Why a run of this risk has diverged; empty if it has not."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,14 @@ from ..measures._measure import Cloud, Density
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._advice import advise_parity
-from ._checkpoint import Checkpoint, Found, Plan, vacant
+from ._checkpoint import Checkpoint, Found, Plan, run_described, vacant
 from ._observe import standard_observables
+from ._pieces import SplitCheckpoint, assembled, pieces_of
 from ._plan import longer, plan_of
+from ._ranks import Ranks, agreed, ranks_of
 from ._run import Observers, Run
 from ._rung import Method, Rung, clock_of
+from ._split import SplitRun, SplitRung
 from ._trajectory import Measure, Trajectory
 
 _LONGEST_NAME = 1000
@@ -103,22 +107,26 @@ def solve(
     """
     check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
     _check_method(method)
-    plan = plan_of(horizon, save_at, risk, keep, test)
-    _check_step(method, plan.horizon)
-    observers, count, number = _observers(observe, model), check.threads(threads), number_of(rng)
-    limit, bar = _limit(max_seconds), Bar(check.boolean(progress, "progress"), plan.horizon)
-    advise_parity(model)
-    kept = None  # the checkpoint
-    if checkpoint is not None:
-        given_up = vacant(checkpoint)
-        kept = Checkpoint(checkpoint, model, method, plan, number, observers, given_up)
-    with bar.until_the_run(), limit.for_preparation(bar.prepare):
-        rung = begun(method, model, number, count, plan)
-        if plan.kept:
-            asked = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
-            check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
-        run = Run(model, method, plan, observers, number, rung, count)
-    return run.go(kept, limit, bar)
+    ranks = ranks_of(method)
+    with nullcontext() if ranks is None else ranks.together():
+        plan = plan_of(horizon, save_at, risk, keep, test)
+        _check_step(method, plan.horizon)
+        observers, count, number = _observers(observe, model), check.threads(threads), number_of(rng)
+        limit, bar = _limit(max_seconds), _bar(progress, plan, ranks)
+        advise_parity(model)
+        given_up = None if checkpoint is None else vacant(checkpoint)
+        if ranks is not None:
+            number = agreed(ranks, number, run_described(model, method, plan))
+        kept = None
+        if checkpoint is not None:
+            kept = _checkpoint(ranks, [], checkpoint, model, method, plan, number, observers, given_up)
+        with bar.until_the_run(), limit.for_preparation(bar.prepare):
+            rung = begun(method, model, number, count, plan)
+            if plan.kept:
+                asked = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
+                check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
+            run = _run(ranks)(model, method, plan, observers, number, rung, count)
+        return run.go(kept, limit, bar)
 
 
 def resume(
@@ -170,25 +178,36 @@ def resume(
     check.boolean(progress, "progress")
     if method is not None:
         _check_method(method)
-    found = Found(checkpoint, check.boolean(allow_other_build, "allow_other_build"))
-    model = found.value("model", model, (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
-    method = found.value("method", method, object, "a method")
-    observers = _observers(observe, model)
-    if set(observers) != set(found.observers):
-        missing = sorted(set(found.observers) - set(observers))
-        what = f"none for {', '.join(missing)}" if missing else f"{', '.join(observers)} for a run without"
-        raise ValueError(f"observe must have the functions of the run, got {what}")
-    plan = longer(found.plan, horizon, save_at)
-    _check_step(method, plan.horizon)
-    count, number = check.threads(threads), found.seed
-    kept = Checkpoint(checkpoint, model, method, plan, number, observers, found.id)
-    limit, bar = _limit(max_seconds), Bar(check.boolean(progress, "progress"), plan.horizon)
-    with bar.until_the_run(), limit.for_preparation(bar.prepare):
-        rung = begun(method, model, number, count, plan)
-        rung.restore(found.state)
-        run = Run(model, method, plan, observers, number, rung, count)
-    run.restore(found.run)
-    return run.go(kept, limit, bar)
+    ranks = ranks_of(method)
+    with nullcontext() if ranks is None else ranks.together():
+        found = Found(checkpoint, check.boolean(allow_other_build, "allow_other_build"))
+        model = found.value("model", model, (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
+        method = found.value("method", method, object, "a method")
+        observers = _observers(observe, model)
+        if set(observers) != set(found.observers):
+            missing, more = sorted(set(found.observers) - set(observers)), ", ".join(observers)
+            what = f"none for {', '.join(missing)}" if missing else f"{more} for a run without"
+            raise ValueError(f"observe must have the functions of the run, got {what}")
+        pieces = pieces_of(found)
+        if (ranks is None) != (not pieces):
+            is_, given = ("split", "without") if pieces else ("not split", "with")
+            raise ValueError(f"method must be {is_}, as the network of the checkpoint, got one {given} comm=")
+        plan = longer(found.plan, horizon, save_at)
+        _check_step(method, plan.horizon)
+        count, number = check.threads(threads), found.seed
+        if ranks is not None:
+            number = agreed(ranks, number, run_described(model, method, plan))
+        kept = _checkpoint(ranks, pieces, checkpoint, model, method, plan, number, observers, found.id)
+        limit, bar = _limit(max_seconds), _bar(progress, plan, ranks)
+        with bar.until_the_run(), limit.for_preparation(bar.prepare):
+            rung = begun(method, model, number, count, plan)
+            state, recorded = found.state, found.run
+            if ranks is not None:
+                state, recorded = assembled(found, checkpoint, cast(SplitRung, rung))
+            rung.restore(state)
+            run = _run(ranks)(model, method, plan, observers, number, rung, count)
+        run.restore(recorded)
+        return run.go(kept, limit, bar)
 
 
 def log_times(first: float, last: float, count: int) -> FloatArray:
@@ -206,6 +225,19 @@ def log_times(first: float, last: float, count: int) -> FloatArray:
     times = np.geomspace(start, stop, n)
     times[0], times[-1] = start, stop
     return times
+
+
+def _run(ranks: Ranks | None) -> type[Run]:
+    return Run if ranks is None else SplitRun
+
+
+def _checkpoint(ranks: Ranks | None, pieces: list[str], *arguments: Any) -> Checkpoint:
+    return Checkpoint(*arguments) if ranks is None else SplitCheckpoint(ranks, pieces, *arguments)
+
+
+def _bar(progress: bool, plan: Plan, ranks: Ranks | None) -> Bar:
+    wanted = check.boolean(progress, "progress")
+    return Bar(wanted and (ranks is None or ranks.rank == 0), plan.horizon)
 
 
 def _limit(max_seconds: float | None) -> Limit:

@@ -18,6 +18,7 @@ from ..measures._functions import require_finite
 from ..measures._pull import pull_back
 from ..network import Network
 from ..neurons._flow import rates_of
+from ..neurons._update import Update
 from ._arrays import inputs_of, own
 
 
@@ -85,6 +86,16 @@ class SGD:
             "seed": seed_of(rng),
             "threads": check.threads(threads),
         }
+        options = self._options
+        self._update = Update(
+            network,
+            self._d,
+            options["ridge"],
+            options["temperature"],
+            options["rates"],
+            options["seed"],
+            self._first,
+        )
         self._turn = Turn()
 
     def __repr__(self) -> str:
@@ -229,35 +240,14 @@ class SGD:
         if errors.shape != (len(inputs),):
             check.array(errors, "residual", shape=(len(inputs),))
         with self._turn, np.errstate(over="ignore", invalid="ignore"):
-            moved = self._moved(pull_back(self.network, self.theta, inputs, errors, self._threads), size)
+            pull = pull_back(self.network, self.theta, inputs, errors, self._threads)
+            pull /= self.network.scale**2  # as the rates of eq. (11.1) have the square of the scale
+            moved = self._update.step(self.theta, self._update.velocity(self.theta, pull), size, self.steps)
             if not check.finite(moved):
                 raise FloatingPointError(self._message())
             self.theta[...] = moved
             self.steps += 1
             self._ahead = None
-
-    def _moved(self, pull: FloatArray, h: float) -> FloatArray:
-        """θ after a step of size h: eq. (6.1), with the noise of these neurons in the whole network."""
-        network, options = self.network, self._options
-        moved = self.theta.copy()
-        noise = None
-        if options["temperature"] > 0:
-            first = self._first * moved.shape[1]
-            draws = _core.normals(options["seed"], "langevin", self.steps, first, moved.size)
-            noise = draws.reshape(moved.shape)
-        speeds = dict(zip(("a", "b", "w"), options["rates"], strict=True))
-        for block, where in network.blocks(self._d).items():
-            if block in network.trained:
-                rate = speeds[block]
-                # The options are those of eq. (11.1): both speed and decay have α² in them.
-                slope = pull[:, where] / network.scale**2 - options["ridge"] * self.theta[:, where]
-                moved[:, where] += h * rate * slope
-                if noise is not None:
-                    moved[:, where] += math.sqrt(2 * h * options["temperature"] * rate) * noise[:, where]
-        if network.sphere:
-            w = moved[:, network.blocks(self._d)["w"]]
-            w /= np.linalg.norm(w, axis=1, keepdims=True)
-        return moved
 
     @property
     def _threads(self) -> int:
