@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "mfcore/base/errors.hpp"
 #include "network/kinds.hpp"
@@ -83,6 +84,22 @@ void Activation::validate() const {
     kinds::visit(kind, [&]<class K>(K) { K::validate(*this); });
 }
 
+Activation Activation::custom(Span span) {
+    Activation sigma;
+    for (int k = 0; k < kinds::All::kSize; ++k)  // the one kind that works on spans
+        kinds::visit_at(
+            k,
+            [&]<class K>(K) {
+                if constexpr (!kinds::OfVectors<typename K::template Kernel<double>, double>)
+                    sigma.kind = K::name;
+            },
+            kinds::All{});
+    sigma.left_slope = 0;
+    sigma.span = std::move(span);
+    sigma.validate();
+    return sigma;
+}
+
 std::vector<const char*> named_kinds() {
     std::vector<const char*> names;
     for (int k = 0; k < kinds::All::kSize; ++k)
@@ -112,9 +129,22 @@ Facts facts(const Activation& sigma) {
     return kinds::visit(sigma.kind, [&]<class K>(K) { return K::facts(sigma); });
 }
 
+void require_analytic(const Activation& sigma) {
+    require(
+        facts(sigma).strip > 0, "activation",
+        "must be analytic near the real line (a custom one: strip > 0), for averages over a law; those over "
+        "samples take any",
+        sigma.kind.name());
+}
+
 template <class T>
 void evaluate(const Activation& sigma, Index n, const T* z, T* value, T* slope, T* curvature) {
-    kinds::with_kernel<T>(sigma, [&](const auto& kernel) { run<T>(kernel, n, z, value, slope, curvature); });
+    kinds::with_kernel<T>(sigma, [&]<class Kernel>(const Kernel& kernel) {
+        if constexpr (kinds::OfVectors<Kernel, T>)
+            run<T>(kernel, n, z, value, slope, curvature);
+        else
+            kernel(n, z, value, slope, curvature);
+    });
 }
 
 template void evaluate(const Activation&, Index, const double*, double*, double*, double*);
