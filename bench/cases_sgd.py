@@ -10,8 +10,8 @@ import mfcore as mf
 import numpy as np
 from mfcore import _core
 
-from .harness import Case, Prepared
-from .sgd_contenders import Run, batch_contenders, contenders
+from .harness import Case, Prepared, installed
+from .sgd_contenders import Run, batch_contenders, contenders, tanh_spans
 
 H, DELTA = 1e-5, 0.5
 NETWORK = mf.Network(mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5]))
@@ -206,6 +206,32 @@ def sgd_options(quick: bool) -> Iterator[Case]:
     )
 
 
+def own_activation(quick: bool) -> Iterator[Case]:
+    """tanh as a function of spans that numba has compiled, against ours: a call a span, not a number."""
+    if not installed("numba"):
+        return
+    custom, built_in = mf.Network(tanh_spans()), mf.Network(mf.activations.tanh)
+    for d, most in ((320, 1.25), (40, 2.5)):
+        n, steps = 60 if quick else 800, 200 if quick else 800_000 // d
+
+        def moved(network: mf.Network, n: int = n, d: int = d) -> np.ndarray:
+            sampler = mf.data.IsotropicGaussians(d, DELTA)._sampler
+            run = _core.Sgd(network._core, [_start(network, n, d)], [sampler], [0], H, threads=1)
+            run.advance(100)
+            return np.asarray(run.theta()[0])
+
+        yield Case(
+            f"SGD N={n}, d={d}, tanh of the user's against ours",
+            {"mfcore": _ours(custom, n, d, steps, 1), "built in": _ours(built_in, n, d, steps, 1)},
+            threads=1,
+            flops=4.0 * n * d,
+            tolerance=None,
+            checks={"mfcore": partial(moved, custom), "built in": partial(moved, built_in)},
+            units={"mfcore": steps, "built in": steps},
+            bars={"built in": 1 / most},
+        )
+
+
 def _noisy_numpy(W: np.ndarray, X: np.ndarray, y: np.ndarray, h: float) -> np.ndarray:
     generator, W = np.random.default_rng(1), W.copy()
     amplitude = np.sqrt(2 * h * 1e-3)
@@ -224,4 +250,4 @@ def _wait(seconds: float) -> Callable[[], None]:
     return lambda: sleep(seconds)
 
 
-CASES = (sgd, small_sgd, mini_batches, sgd_options)
+CASES = (sgd, small_sgd, mini_batches, sgd_options, own_activation)

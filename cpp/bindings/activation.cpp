@@ -1,6 +1,7 @@
 // Python bindings of activations: values and derivatives on arrays.
 #include "mfcore/network/activation.hpp"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,42 @@ py::array_t<T> evaluated(const Activation& sigma, const py::array& z, int order,
     return result;
 }
 
+/// Functions of arrays in Python, called with the GIL: sigma, sigma' and sigma'' or None.
+struct PythonFunctions {
+    py::object functions[3];
+
+    static void call(std::int64_t n, const double* z, double* value, double* slope, double* curvature,
+                     void* user) {
+        const auto& self = *static_cast<const PythonFunctions*>(user);
+        const char* const names[3] = {"values of function", "values of slope", "values of curvature"};
+        double* const to[3] = {value, slope, curvature};
+        with_gil([&] {
+            for (int order = 0; order < 3; ++order) {
+                if (!to[order]) continue;
+                auto copy = make({n});
+                std::copy_n(z, n, copy.mutable_data());
+                const auto values = self.functions[order](copy).template cast<In>();
+                std::copy_n(vector(values, names[order], n), n, to[order]);
+            }
+        });
+    }
+};
+
+Activation python_activation(py::object value, py::object slope, py::object curvature, double strip,
+                             std::vector<double> kinks) {
+    const bool curved = !curvature.is_none();
+    auto kept = keep_object(PythonFunctions{{std::move(value), std::move(slope), std::move(curvature)}});
+    auto* const user = const_cast<PythonFunctions*>(kept.get());
+    return Activation::custom(
+        {&PythonFunctions::call, user, std::move(kept), curved, strip, std::move(kinks)});
+}
+
+Activation span_activation(std::uintptr_t address, std::uintptr_t user, py::object owner, bool curved,
+                           double strip, std::vector<double> kinks) {
+    return Activation::custom({reinterpret_cast<SpanFunction*>(address), reinterpret_cast<void*>(user),
+                               keep_object(std::move(owner)), curved, strip, std::move(kinks)});
+}
+
 }  // namespace
 
 void bind_activation(py::module_& m) {
@@ -52,6 +89,11 @@ void bind_activation(py::module_& m) {
              py::arg("coefficients") = std::vector<double>{})
         .def_static("named", &named_activation, py::arg("kind"),
                     "The activation of a kind without parameters.")
+        .def_static("of_python", &python_activation, py::arg("value"), py::arg("slope"), py::arg("curvature"),
+                    py::arg("strip"), py::arg("kinks"), "A custom activation of functions of arrays.")
+        .def_static("of_spans", &span_activation, py::arg("address"), py::arg("user"), py::arg("owner"),
+                    py::arg("curved"), py::arg("strip"), py::arg("kinks"),
+                    "A custom activation by the address of a function of spans; owner is kept.")
         .def_property_readonly("kind", [](const Activation& sigma) { return sigma.kind.name(); })
         .def_readonly("offset", &Activation::offset)
         .def_readonly("left_slope", &Activation::left_slope)

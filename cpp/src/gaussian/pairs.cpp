@@ -119,9 +119,9 @@ std::vector<double> masses_unless(const double* weights, Index n) {
 bool has_exact_pairs(const Activation& first, const Activation& second) {
     const Facts one = facts(first), two = facts(second);
     const auto kinked = [](const Facts& s) { return s.form == Facts::Form::pieces; };
-    const auto blurred = [](const Facts& s) { return s.blur.noise != Blur::Noise::none; };
-    const auto known = [&](const Facts& s) { return s.polynomial || kinked(s) || blurred(s); };
-    return known(one) && known(two) && (one.polynomial || two.polynomial || blurred(one) == blurred(two));
+    const auto smooth = [](const Facts& s) { return s.strip > 0 && s.kinks.empty() && s.curved; };
+    const auto known = [&](const Facts& s) { return s.polynomial || kinked(s) || smooth(s); };
+    return known(one) && known(two) && (one.polynomial || two.polynomial || smooth(one) == smooth(two));
 }
 
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,

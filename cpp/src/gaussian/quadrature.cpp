@@ -1,6 +1,7 @@
 // Pairs of smooth neurons without a closed form, by a two-dimensional trapezoid rule: over u of the wider
 // neuron g = m + R u, and over z of the other, g' = m' + R'(rho u + s z). The inner rule costs R' s, the
-// outer one R (eq. (4.25)). Wide neurons, of which that would be too many, are left to gaussian/blurred.cpp.
+// outer one R (eq. (4.25)). Wide neurons, of which that would be too many, are left to gaussian/blurred.cpp if
+// it knows them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -124,14 +125,14 @@ private:
 /// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first K = of.terms() coefficients,
 /// in mean square: the series of a pair misses at most |rho|^K times the product of the two bounds
 /// (Cauchy-Schwarz, eq. (4.10)).
-std::vector<double> tails(const Side& side, const Coefficients& of, bool curvatures) {
+std::vector<double> tails(const Side& side, const Coefficients& of, double widest, bool curvatures) {
     const Index terms = of.terms();
     std::vector<double> bound(to_size(side.padded), 0.0);
     Nodes nodes;
     Jet jet;
     for (Index j = 0; j < side.n; ++j) {
         const double m = side.m[to_size(j)], R = side.R[to_size(j)];
-        if (R > kWide) continue;  // not asked for
+        if (R > widest) continue;  // not asked for
         const Facts square = facts(*side.sigma);
         nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kDigits, kReach));
         jet.resize(nodes.size());
@@ -176,9 +177,10 @@ public:
           two_(two),
           narrow1_(narrow(*first.sigma)),
           narrow2_(narrow(*second.sigma)),
-          wide_(blurred_kernel(first, second)),
-          tail1_(tails(first, one, true)),
-          tail2_(tails(second, two, false)) {}
+          wide_(is_blurred(first) && is_blurred(second) ? blurred_kernel(first, second) : nullptr),
+          widest_(wide_ ? kWide : std::numeric_limits<double>::infinity()),
+          tail1_(tails(first, one, widest_, true)),
+          tail2_(tails(second, two, widest_, false)) {}
 
     void pairs(Index n, const Index* i, const Index* j, const double* q,
                PairExpectations out) const override {
@@ -186,13 +188,14 @@ public:
         Workspace work;
         for (Index c = 0; c < n; c += kPack) {
             const Chosen first{i + c}, second{j + c};
-            const auto beyond = special::max(first(first_.R), second(second_.R)) > special::pack(kWide);
+            const auto beyond = special::max(first(first_.R), second(second_.R)) > special::pack(widest_);
             if (simd::sum_of_lanes(beyond) != 0) wide_->pairs(kPack, i + c, j + c, q + c, from(out, c));
             const Correlation at(simd::load(q + c), first(first_.inverse_R), second(second_.inverse_R));
             for (Index lane = 0; lane < kPack; ++lane) {
                 const Index l = c + lane;
                 const double R1 = first_.R[to_size(i[l])], R2 = second_.R[to_size(j[l])];
-                if (std::max(R1, R2) > kWide && std::min(R1, R2) > (R1 < R2 ? narrow1_ : narrow2_)) continue;
+                if (std::max(R1, R2) > widest_ && std::min(R1, R2) > (R1 < R2 ? narrow1_ : narrow2_))
+                    continue;
                 const auto sums = pair(work, i[l], j[l], at.rho[lane], at.s[lane], slopes);
                 out.k00[l] = sums.k00;
                 if (!slopes) continue;
@@ -209,13 +212,14 @@ public:
     double cost() const override { return 1e5; }
 
 private:
+    static bool is_blurred(const Side& side) { return facts(*side.sigma).blur.noise != Blur::Noise::none; }
     static PairExpectations from(const PairExpectations& out, Index c) {
         const auto at = [c](double* k) { return k ? k + c : nullptr; };
         return {out.k00 + c, at(out.k10), at(out.k20), at(out.k11), at(out.k01), at(out.k02)};
     }
     Workspace::Sums pair(Workspace& work, Index i, Index j, double rho, double s, bool slopes) const {
         const double missed = std::pow(std::abs(rho), static_cast<double>(one_.terms()));
-        if (std::max(first_.R[to_size(i)], second_.R[to_size(j)]) > kWide ||
+        if (std::max(first_.R[to_size(i)], second_.R[to_size(j)]) > widest_ ||
             missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError)
             return series_of_pair(one_, i, first_.R[to_size(i)], first_.inverse_R[to_size(i)], two_, j,
                                   second_.R[to_size(j)], rho, one_.terms());
@@ -228,6 +232,7 @@ private:
     const Coefficients &one_, &two_;
     double narrow1_, narrow2_;
     PairKernelPtr wide_;
+    double widest_;  // |w| of the rules
     std::vector<double> tail1_, tail2_;
 };
 

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <vector>
 
+#include "base/pieces.hpp"
 #include "base/special.hpp"
 #include "gaussian/blurred.hpp"
 #include "gaussian/rule.hpp"
@@ -156,54 +158,76 @@ struct BlurredSmoother final : HermiteSmoother {
     }
 };
 
-/// Trapezoid rule in G (eq. (3.13)) for the smooth kinds without a closed form.
-struct TrapezoidSmoother final : HermiteSmoother {
+/// Sums over nodes in G for the kinds without a closed form: the trapezoid rule (eq. (3.13)), or Gauss rules
+/// between kinks (eq. (3.18)).
+struct NodeSmoother final : HermiteSmoother {
+    static constexpr Index kChunk = 128;  // whole packs; the last chunk is padded with weight 0
+    using Chunk = std::array<double, kChunk>;
     const Activation& sigma;
     Facts known;
     BlurredSmoother wide;
-    explicit TrapezoidSmoother(const Activation& sigma_)
-        : sigma(sigma_), known(facts(sigma_)), wide(sigma_) {}
+    std::optional<Pieces> pieces;
+    explicit NodeSmoother(const Activation& sigma_) : sigma(sigma_), known(facts(sigma_)), wide(sigma_) {
+        require_analytic(sigma);
+        if (!known.kinks.empty()) pieces.emplace();
+    }
     void at(double m, double R, Index count, double* T, double* s) const override {
         if (R > kWide && !wide.blur.nodes.empty()) return wide.at(m, R, count, T, s);
-        const auto rule = Trapezoid::Builder().add(known, R).build(36, 9, std::max<Index>(count - 1, 0));
-        constexpr Index kChunk = 128;  // whole packs; the last chunk is padded with weight 0
-        std::array<double, kChunk> g, value, slope, before;
+        const Index degree = std::max<Index>(count - 1, 0);
+        const auto rule = Trapezoid::Builder().add(known, R).build(36, 9, degree);
         Pack sum{};
         std::fill(s, s + count, rule.usable() ? 0.0 : std::nan(""));
         *T = std::nan("");
         if (!rule.usable()) return;
-        for (Index first = -rule.half; first <= rule.half; first += kChunk) {
-            const Index n = std::min(kChunk, rule.half - first + 1);
-            std::array<double, kChunk> weight{};
-            for (Index i = 0; i < kChunk; ++i) {
-                const auto at = static_cast<std::size_t>(i);
-                g[at] = static_cast<double>(std::min(first + i, rule.half)) * rule.step;
-                value[at] = m + R * g[at];
-                if (i < n) weight[at] = rule.step * density(g[at]);
-            }
-            evaluate(sigma, kChunk, value.data(), value.data(), slope.data());
-            for (std::size_t i = 0; i < kChunk; i += kPack) {
-                const Pack w = simd::load(&weight[i]);
-                sum += w * simd::load(&value[i]);
-                simd::store(&slope[i], w * simd::load(&slope[i]));  // becomes w sigma' h_k
-                simd::store(&before[i], Pack{});
-            }
-            for (Index k = 0; k < count; ++k) {
-                const double back = root(k), scale = 1 / root(k + 1);
-                Pack total{};
-                for (std::size_t i = 0; i < kChunk; i += kPack) {
-                    const Pack h = simd::load(&slope[i]);
-                    total += h;
-                    simd::store(&slope[i], (simd::load(&g[i]) * h - back * simd::load(&before[i])) * scale);
-                    simd::store(&before[i], h);
+        if (!pieces) {
+            for (Index first = -rule.half; first <= rule.half; first += kChunk) {
+                const Index n = std::min(kChunk, rule.half - first + 1);
+                Chunk g, weight{};
+                for (Index i = 0; i < kChunk; ++i) {
+                    const auto at = static_cast<std::size_t>(i);
+                    g[at] = static_cast<double>(std::min(first + i, rule.half)) * rule.step;
+                    if (i < n) weight[at] = rule.step * density(g[at]);
                 }
-                s[k] += sum_lanes(total);
+                add(m, R, count, g, weight, sum, s);
             }
+        } else {
+            const double root_degree = root(degree), reach = 9 + root_degree;
+            const double width = std::min(2 / (1 + root_degree / 6), Pieces::width(known.strip, R));
+            const auto cut = [&](std::size_t k) { return (known.kinks[k] - m) / R; };
+            pieces->for_nodes<kChunk>(-reach, reach, width, known.kinks.size(), cut,
+                                      [&](const Chunk& g, Chunk& weight) {
+                                          for (std::size_t i = 0; i < g.size(); ++i)
+                                              weight[i] *= density(g[i]);
+                                          add(m, R, count, g, weight, sum, s);
+                                      });
         }
         *T = sum_lanes(sum);
     }
 
 private:
+    void add(double m, double R, Index count, const Chunk& g, const Chunk& weight, Pack& sum,
+             double* s) const {
+        Chunk value, slope, before;
+        for (std::size_t i = 0; i < kChunk; ++i) value[i] = m + R * g[i];
+        evaluate(sigma, kChunk, value.data(), value.data(), slope.data());
+        for (std::size_t i = 0; i < kChunk; i += kPack) {
+            const Pack w = simd::load(&weight[i]);
+            sum += w * simd::load(&value[i]);
+            simd::store(&slope[i], w * simd::load(&slope[i]));  // becomes w sigma' h_k
+            simd::store(&before[i], Pack{});
+        }
+        for (Index k = 0; k < count; ++k) {
+            const double back = root(k), scale = 1 / root(k + 1);
+            Pack total{};
+            for (std::size_t i = 0; i < kChunk; i += kPack) {
+                const Pack h = simd::load(&slope[i]);
+                total += h;
+                simd::store(&slope[i], (simd::load(&g[i]) * h - back * simd::load(&before[i])) * scale);
+                simd::store(&before[i], h);
+            }
+            s[k] += sum_lanes(total);
+        }
+    }
     static double sum_lanes(Pack x) {
         double total = 0;
         for (Index l = 0; l < kPack; ++l) total += x[l];
@@ -225,7 +249,7 @@ void with_smoother(const Activation& sigma, Body&& body) {
         case Form::hermite:
             return body(PolynomialSmoother(sigma));
         case Form::other:
-            return body(TrapezoidSmoother(sigma));
+            return body(NodeSmoother(sigma));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "mfcore/base/errors.hpp"
 #include "network/kinds.hpp"
@@ -112,9 +113,22 @@ Facts facts(const Activation& sigma) {
     return kinds::visit(sigma.kind, [&]<class K>(K) { return K::facts(sigma); });
 }
 
+void require_analytic(const Activation& sigma) {
+    require(
+        facts(sigma).strip > 0, "activation",
+        "must be analytic near the real line (a custom one: strip > 0), for averages over a law; those over "
+        "samples take any",
+        sigma.kind.name());
+}
+
 template <class T>
 void evaluate(const Activation& sigma, Index n, const T* z, T* value, T* slope, T* curvature) {
-    kinds::with_kernel<T>(sigma, [&](const auto& kernel) { run<T>(kernel, n, z, value, slope, curvature); });
+    kinds::with_kernel<T>(sigma, [&]<class Kernel>(const Kernel& kernel) {
+        if constexpr (kinds::OfVectors<Kernel, T>)
+            run<T>(kernel, n, z, value, slope, curvature);
+        else
+            kernel(n, z, value, slope, curvature);
+    });
 }
 
 template void evaluate(const Activation&, Index, const double*, double*, double*, double*);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "network/kinds/custom.hpp"
 #include "network/kinds/erf.hpp"
 #include "network/kinds/gelu.hpp"
 #include "network/kinds/kind.hpp"
@@ -19,7 +20,8 @@ struct List {
     static constexpr int kSize = sizeof...(K);
 };
 /// The default of Activation comes first.
-using All = List<Linear, Relu, Erf, Tanh, Sigmoid, Softplus, Gelu, PiecewiseLinear, Polynomial, Hermite>;
+using All =
+    List<Linear, Relu, Erf, Tanh, Sigmoid, Softplus, Gelu, PiecewiseLinear, Polynomial, Hermite, Custom>;
 
 template <class Body, class First, class... Rest>
 decltype(auto) visit_at(int place, Body&& body, List<First, Rest...>) {
@@ -44,6 +46,13 @@ decltype(auto) with_kernel(const Activation& sigma, Body&& body) {
         else
             return body(Kernel{});
     });
+}
+
+/// Whether a kernel works on vectors in registers; the others work on spans in memory.
+template <class Kernel, class T>
+concept OfVectors = requires(const Kernel& kernel, Vec<T> t) { kernel(t); };
+inline bool is_of_vectors(const Activation& sigma) {
+    return with_kernel<double>(sigma, []<class K>(const K&) { return OfVectors<K, double>; });
 }
 
 }  // namespace mfcore::inline network::kinds

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/pieces.hpp"
 #include "mfcore/base/errors.hpp"
 
 namespace mfcore::inline reduction {
@@ -54,6 +55,12 @@ Smoother::Smoother(const Activation& sigma, double d) : sigma_(sigma), d_(d) {
         table_.emplace_back(d);
         return;
     }
+    const Facts known = facts(sigma);
+    if (!known.polynomial) require_analytic(sigma);
+    if (d > 1 && !known.kinks.empty()) {
+        pieces_ = std::make_shared<const Pieces>();
+        return;
+    }
     for (int k = 0; k < kSpreads; ++k) rules_.push_back(smooth_rule(sigma, d, widest(k)));
 }
 
@@ -67,7 +74,42 @@ const Rule& Smoother::rule_for(double spread) const {
 
 Index Smoother::cost(double spread) const {
     if (sigma_.is_piecewise()) return std::max<Index>(1, static_cast<Index>(sigma_.knots.size()));
+    if (pieces_) return Pieces::kOrder * static_cast<Index>(10 * (1 + spread / sigma_.span.strip));
     return static_cast<Index>(rule_for(spread).nodes.size());
+}
+
+template <class Body>
+void Smoother::for_nodes(double m, double R, Body&& body) const {
+    if (!pieces_) {
+        const Rule& u = rule(R);
+        return for_chunks(static_cast<Index>(u.nodes.size()), [&](Index first, Index count) {
+            body(count, u.nodes.data() + first, u.weights.data() + first);
+        });
+    }
+    // In the angle u = sin(angle), of density cos(angle)^{d-2}; for d = inf in u itself.
+    const bool gaussian = std::isinf(d_);
+    const double unit = gaussian ? 1 : 1 / std::sqrt(d_);
+    const double reach = gaussian ? 9.5 : std::min(std::numbers::pi / 2, 9.5 * unit);
+    const Facts known = facts(sigma_);
+    const auto cut = [&](std::size_t k) {
+        const double u = (known.kinks[k] - m) / R;
+        return gaussian ? u : std::asin(u);  // NaN outside
+    };
+    const auto to_law = [&](auto& angle, auto& weight) {
+        for (std::size_t k = 0; k < angle.size(); ++k) {
+            const double x = angle[k];
+            weight[k] *= gaussian ? std::exp(-x * x / 2) : std::pow(std::cos(x), d_ - 2);
+            if (!gaussian) angle[k] = std::sin(x);
+        }
+    };
+    const double c = gaussian ? 1 / std::sqrt(2 * std::numbers::pi) : direction_density(d_, 0.0);
+    const double resolved = std::min(R, widest(kSpreads - 1) / unit);
+    pieces_->for_nodes<kChunk>(-reach, reach, std::min(2 * unit, Pieces::width(known.strip, resolved)),
+                               known.kinks.size(), cut, [&](auto& u, auto& weight) {
+                                   to_law(u, weight);
+                                   for (double& w : weight) w *= c;
+                                   body(kChunk, u.data(), weight.data());
+                               });
 }
 
 void Smoother::evaluate(Index n, const double* m, const double* R, double* S, double* S_m,
@@ -111,16 +153,15 @@ void Smoother::evaluate(Index n, const double* m, const double* R, double* S, do
     }
     const bool slopes = S_m || S_R;
     for (Index i = 0; i < n; ++i) {
-        const Rule& u = rule(R[i]);
         double value = 0, by_m = 0, by_R = 0;
-        for_chunks(static_cast<Index>(u.nodes.size()), [&](Index first, Index count) {
+        for_nodes(m[i], R[i], [&](Index count, const double* u, const double* weight) {
             std::array<double, kChunk> z, f, g;
-            for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u.nodes[first + k];
+            for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u[k];
             mfcore::evaluate(sigma_, count, z.data(), f.data(), slopes ? g.data() : nullptr);
-            for (Index k = 0; k < count; ++k) value += u.weights[first + k] * f[k];
+            for (Index k = 0; k < count; ++k) value += weight[k] * f[k];
             for (Index k = 0; slopes && k < count; ++k) {
-                by_m += u.weights[first + k] * g[k];
-                by_R += u.weights[first + k] * u.nodes[first + k] * g[k];
+                by_m += weight[k] * g[k];
+                by_R += weight[k] * u[k] * g[k];
             }
         });
         S[i] = value;
@@ -142,13 +183,14 @@ void Smoother::curvature(Index n, const double* m, const double* R, double* S_mm
                 RR += density * tau * tau;
             }
         } else {
-            const Rule& u = rule(R[i]);
-            for_chunks(static_cast<Index>(u.nodes.size()), [&](Index first, Index count) {
+            require(sigma_.span.kinks.empty(), "kinks",
+                    "must not be given where second derivatives are averaged", sigma_.span.kinks.size());
+            for_nodes(m[i], R[i], [&](Index count, const double* u, const double* weight) {
                 std::array<double, kChunk> z, f, g, h;
-                for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u.nodes[first + k];
+                for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u[k];
                 mfcore::evaluate(sigma_, count, z.data(), f.data(), g.data(), h.data());
                 for (Index k = 0; k < count; ++k) {
-                    const double node = u.nodes[first + k], term = u.weights[first + k] * h[k];
+                    const double node = u[k], term = weight[k] * h[k];
                     mm += term;
                     mR += term * node;
                     RR += term * node * node;

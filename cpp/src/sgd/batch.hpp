@@ -67,8 +67,10 @@ private:
     }
     Index rows_from(Index q) const { return std::min(kChunk, params_.batch - q); }
     void activate(const Tiles& state, Index t, MatView<const T> x, Index q, T* value) const {
-        state.activate(network_.activation, t, x.middle_rows(q, rows_from(q)), value,
-                       value + kChunk * kWidth);
+        shared_.keeper.guard([&] {  // the others wait where they meet
+            state.activate(network_.activation, t, x.middle_rows(q, rows_from(q)), value,
+                           value + kChunk * kWidth);
+        });
     }
 
     /// Hand over the shares of this thread's groups of tiles in the predictions.

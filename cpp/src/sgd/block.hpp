@@ -215,7 +215,9 @@ private:
             const Index l = l0 + i;
             finish_z(l, group * batch, l0, projected);
             T* const value = z_.data() + l * stride_;  // the value takes the place of z, the slope that of c
-            evaluate<T>(network_.activation, stride_, value, value, c_.data() + l * stride_, nullptr);
+            shared_.keeper.guard([&] {                 // the others wait where they meet
+                evaluate<T>(network_.activation, stride_, value, value, c_.data() + l * stride_, nullptr);
+            });
             for (Index g = group0_; g < group1_; ++g) mine[(g - group0_) * batch + i] = weigh(g, value);
         }
         shared_.exchange.meet(rank_, size_);

@@ -11,7 +11,7 @@ namespace mfcore::inline sgd {
 /// Whether steps are done one after the other on neurons that never leave the cache.
 inline bool is_direct(const Network& network, const SgdParams& params, Index d, Index tiles) {
     return tiles == 1 && d <= kDirectDimension && params.batch == 1 && params.block == 0 &&
-           params.temperature == 0 && !network.sphere;
+           params.temperature == 0 && !network.sphere && kinds::is_of_vectors(network.activation);
 }
 
 /// Choose the number of steps per block. More samples amortise the loads and stores of W, but each costs O(N)

@@ -255,24 +255,26 @@ private:
 
     Index advance_directly(Tiles& state, Index blocks, Index steps) {
         Index done = 0;
-        kinds::with_kernel<T>(network_.activation, [&](const auto& kernel) {
-            const auto block = [&](Index b, Index count) {
-                const StepBlock<T> at{{x_.data() + b * steps_ * d_, count, d_},
-                                      y_.data() + b * steps_,
-                                      h_.data() + b * steps_,
-                                      count,
-                                      count,
-                                      anchor_ + b * steps_};
-                return direct_steps<T, R>(kernel, network_, params_, state, at);
-            };
-            for (; done < blocks; ++done) {
-                const Index count = done + 1 < blocks ? steps_ : steps, made = block(done, count);
-                if (made == count) continue;
-                diverged_at_ = anchor_ + done * steps_ + made;
-                if (&state != &state_) break;  // nobody will look at a copy
-                go_back(1);
-                for (Index b = 0; b < done; ++b) block(b, steps_);
-                break;
+        kinds::with_kernel<T>(network_.activation, [&]<class Kernel>(const Kernel& kernel) {
+            if constexpr (kinds::OfVectors<Kernel, T>) {
+                const auto block = [&](Index b, Index count) {
+                    const StepBlock<T> at{{x_.data() + b * steps_ * d_, count, d_},
+                                          y_.data() + b * steps_,
+                                          h_.data() + b * steps_,
+                                          count,
+                                          count,
+                                          anchor_ + b * steps_};
+                    return direct_steps<T, R>(kernel, network_, params_, state, at);
+                };
+                for (; done < blocks; ++done) {
+                    const Index count = done + 1 < blocks ? steps_ : steps, made = block(done, count);
+                    if (made == count) continue;
+                    diverged_at_ = anchor_ + done * steps_ + made;
+                    if (&state != &state_) break;  // nobody will look at a copy
+                    go_back(1);
+                    for (Index b = 0; b < done; ++b) block(b, steps_);
+                    break;
+                }
             }
         });
         return done;

@@ -20,6 +20,18 @@ class Activation:
     ) -> None: ...
     @staticmethod
     def named(kind: str) -> Activation: ...
+    @staticmethod
+    def of_python(
+        value: Callable[[_Array], Any],
+        slope: Callable[[_Array], Any],
+        curvature: Callable[[_Array], Any] | None,
+        strip: float,
+        kinks: Sequence[float],
+    ) -> Activation: ...
+    @staticmethod
+    def of_spans(
+        address: int, user: int, owner: object, curved: bool, strip: float, kinks: Sequence[float]
+    ) -> Activation: ...
     @property
     def kind(self) -> str: ...
     @property

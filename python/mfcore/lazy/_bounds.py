@@ -163,8 +163,7 @@ def _refuse(model: Model) -> None:
         raise ValueError(
             "run must be of a network with sphere=False: its second derivatives are those of R^d"
         )
-    pieces = model.network.activation.pieces
-    if pieces is not None and len(pieces.knots):
+    if model.network.activation.kinks:
         raise ValueError(
             f"run must be of a network with two derivatives, got {model.network.activation!r}: at kinks the "
             "gradients have no Lipschitz constant"

@@ -28,10 +28,10 @@ class SphereMeans:
     def __init__(self, sigma: Activation, d: int, radius: float, has_b: bool) -> None:
         self._sigma, self._d, self._radius = sigma, d, radius
         pieces = sigma.pieces
-        knots = () if pieces is None else tuple(pieces.knots)
+        knots = sigma.kinks
         origin = float(sigma(0.0)) if pieces is not None else 1.0
         self._homogeneous = pieces is not None and origin == 0 and not has_b and set(knots) <= {0.0}
-        if pieces is not None and knots and not self._homogeneous:
+        if knots and not self._homogeneous:
             raise ValueError(
                 f"network must have a smooth activation, or one with its kink at 0 and no bias, where w is "
                 f"on a sphere at infinite width, got {sigma!r}; {_INSTEAD}"

@@ -234,8 +234,10 @@ def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
     memory(8.0 * rows * (model.row or 1), name, value)
 
 
-def start_of(model: Model, neurons: int, seed: int, threads: int = 0) -> FloatArray:
-    """The initial neurons, the same for every method with the same seed."""
+def start_of(
+    model: Model, neurons: int, seed: int, threads: int = 0, rows: tuple[int, int] | None = None
+) -> FloatArray:
+    """The initial neurons, the same for every method with the same seed; `rows`: from one to another only."""
     if model.row is None:
         raise ValueError(
             f"data must have finite d for neurons, got {model.data!r}; at d=inf the rungs of the limit run: "
@@ -246,5 +248,10 @@ def start_of(model: Model, neurons: int, seed: int, threads: int = 0) -> FloatAr
     if isinstance(model.init, Points) and len(model.init.theta) != neurons:
         given = len(model.init.theta)
         raise ValueError(f"neurons must be {given}, the number of given points, got {neurons}")
-    check_memory(2 * neurons, model, "neurons", neurons)
-    return model.init.sample(model.network, int(model.d), neurons, Seed(seed), threads=threads or None)
+    first, last = rows or (0, neurons)
+    begin, end = first - first % 2, min(last + last % 2, neurons)  # both neurons of a pair
+    check_memory(2 * (end - begin), model, "neurons", neurons)
+    drawn = model.init.sample(
+        model.network, int(model.d), end - begin, Seed(seed), first=begin, threads=threads or None
+    )
+    return drawn[first - begin : last - begin]

@@ -59,7 +59,7 @@ class SplitRung:
         self.count = last - self.first
         check_memory(_COPIES * self.count, model, "neurons", self.total)
         self.clock = _Clock(step, getattr(method, "schedule", None))
-        self._theta = start_of(model, self.total, seed, threads)[self.first : last].copy()
+        self._theta = start_of(model, self.total, seed, threads, (self.first, last))
         self._network, self._scheme, self._threads = model._unit.network, scheme, threads
         self._steps, unit = 0, model._unit
         self._batch: int | None = getattr(method, "batch", None)  # of SGD; flows average over all nodes

@@ -215,7 +215,7 @@ def _chaos(model: Model, measure: MeasureLike) -> Theorem:
         "σ bounded": f"sup|σ| = {_largest(sigma(z))} {within}",
         "σ Lipschitz": f"sup|σ'| = {_largest(sigma.derivative(z))} {within}",
         "σ' Lipschitz": (
-            "no: kinks" if sigma.pieces is not None and sigma.pieces.knots
+            "no: kinks" if sigma.kinks
             else f"sup|σ''| = {_largest(sigma.second_derivative(z))} {within}"
         ),
         "output weights bounded": f"sup|a| = {a.max():.4g}, mean {weights @ a:.4g} on the measure",

@@ -214,5 +214,6 @@ def steps_for(field: Field, start: FloatArray, masses: FloatArray, times: FloatA
         coarse, before = fine, change
     raise ValueError(
         f"horizon must be reached by {_MOST_STEPS} steps with f accurate to 1e-9, got {times[-1]:g}, where "
-        f"f changes by {change:.1e} from {steps // 2} to {steps} steps; try a shorter one, or a smooth activation"
+        f"f changes by {change:.1e} from {steps // 2} to {steps} steps; try a shorter one, or a smooth "
+        "activation"
     )

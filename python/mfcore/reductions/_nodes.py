@@ -63,7 +63,7 @@ def nodes_of(model: Model, limit: bool, n: int | None, finer: bool = False) -> N
         radii = tuple(r for r in symmetry.radii if r.dim > 0 and r.share > 0)
         dims = tuple(math.inf if limit else r.dim for r in radii)
         if symmetry.inputs != "hypercube" or all(map(math.isinf, dims)):
-            return _mixture(law, symmetry, radii, dims, _rows(symmetry, dims, n, kinked(model), finer))
+            return _mixture(law, symmetry, radii, dims, _rows(model, symmetry, dims, n, finer))
         if not (_short(model) and law._nodes):
             raise ValueError(
                 f"data must have d=inf to be reduced on the hypercube, got d={law.d}: across its directions "
@@ -91,9 +91,8 @@ def _reduced_laws() -> str:
 
 
 def kinked(model: Model) -> bool:
-    """Whether features have kinks: σ is piecewise linear with knots."""
-    pieces = model.network.activation.pieces
-    return pieces is not None and len(pieces.knots) > 0
+    """Whether features have kinks."""
+    return len(model.network.activation.kinks) > 0
 
 
 def _short(model: Model) -> bool:
@@ -110,10 +109,11 @@ class Rows:
     along: int | None = None  # of z
 
 
-def _rows(symmetry: Symmetry, dims: tuple[float, ...], n: int | None, kinked: bool, finer: bool) -> Rows:
-    p = len(symmetry.directions)
+def _rows(model: Model, symmetry: Symmetry, dims: tuple[float, ...], n: int | None, finer: bool) -> Rows:
+    p, kinks = len(symmetry.directions), kinked(model)
+    projected = kinks and model.network.activation.pieces is not None  # of others kinks remain
     sphere = symmetry.inputs == "sphere" and not any(map(math.isinf, dims))
-    if kinked and n is None and p == 1 and symmetry.inputs != "hypercube" and not sphere:
+    if projected and n is None and p == 1 and symmetry.inputs != "hypercube" and not sphere:
         return _along(dims, finer)
     if sphere:
         # |x|² = d ties the norm across the directions to z: one row [z, |x⊥|] per node.
@@ -123,9 +123,9 @@ def _rows(symmetry: Symmetry, dims: tuple[float, ...], n: int | None, kinked: bo
     if not dims:
         return Rows(z, w)
     alone = p == 0 and len(dims) == 1
-    panels = kinked_chi(dims[0], n, alone=alone, finer=finer) if kinked and len(dims) == 1 else None
+    panels = kinked_chi(dims[0], n, alone=alone, finer=finer) if projected and len(dims) == 1 else None
     if panels is None:
-        norms = [chi(dim, n, alone=alone, kinked=kinked, finer=finer) for dim in dims]
+        norms = [chi(dim, n, alone=alone, kinked=kinks, finer=finer) for dim in dims]
         return Rows(*tensor([(z, w), *norms]))
     s, w_s = panels.rule
     rows = np.column_stack([np.repeat(z, len(s), axis=0), np.tile(s, len(z))])

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "base/simd_exp.hpp"
@@ -20,6 +21,15 @@ Activation plain(Kind kind) {
     return sigma;
 }
 
+void sine(std::int64_t n, const double* z, double* value, double* slope, double* curvature, void*) {
+    CHECK((n > 0 && n % 64 == 0 && value != z && slope != z));
+    for (std::int64_t i = 0; i < n; ++i) {
+        value[i] = std::sin(z[i]);
+        if (slope) slope[i] = std::cos(z[i]);
+        if (curvature) curvature[i] = -value[i];
+    }
+}
+
 std::vector<Activation> every_kind() {
     return {
         plain("linear"),
@@ -32,6 +42,7 @@ std::vector<Activation> every_kind() {
         {"piecewise_linear", -2.5, 0.25, {0.5, 1.5}, {10, -10.25}, {}},
         {"polynomial", 0, 0, {}, {}, {1, -2, 0.5, 3}},
         {"hermite", 0, 0, {}, {}, {0.3, 1, -2, 0.5, 0.25}},
+        Activation::custom({.function = sine, .strip = 4}),
     };
 }
 
@@ -100,6 +111,19 @@ TEST_CASE("any output may be the argument itself") {
             for (int k = 0; k < 3; ++k) CHECK(got[k] == expected[k]);
         }
     }
+}
+
+TEST_CASE("a function of the caller's is checked, and asked for no more than it gives") {
+    CHECK_THROWS_AS(Activation::custom({}), std::invalid_argument);
+    CHECK_THROWS_AS(Activation::custom({.function = sine, .strip = -1}), std::invalid_argument);
+    CHECK_THROWS_AS(Activation::custom({.function = sine, .kinks = {1, 0}}), std::invalid_argument);
+    const Activation sigma = Activation::custom({.function = sine, .curved = false});
+    const double z = 1;
+    double value = 0, slope = 0, curvature = 0;
+    evaluate(sigma, 1, &z, &value, &slope);
+    CHECK(slope == std::cos(1.0));
+    CHECK_THROWS_AS(evaluate(sigma, 1, &z, &value, &slope, &curvature), std::invalid_argument);
+    CHECK_THROWS_AS(require_analytic(sigma), std::invalid_argument);
 }
 
 TEST_CASE("nothing is written behind the last entry") {

@@ -7,6 +7,7 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore._base.archive import write_archive
+from mfcore.neurons._sgd import start_of
 from mfcore.runs import _pieces
 from mfcore.runs._ranks import RankFailed
 
@@ -308,3 +309,13 @@ def test_what_cannot_be_split_is_refused(words, call):
 def test_without_a_communicator_nothing_is_gathered():
     run = mf.solve(PLAIN, mf.SGD(21, 0.1, comm=None), **RUN)
     assert mf.gather(run, None) is run
+
+
+@pytest.mark.parametrize("rows", [(0, 10), (0, 3), (3, 7), (7, 10)])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_ranks_draw_their_rows_of_the_whole_to_the_bit(rows, pairs):
+    law = mf.init.Product(a=mf.init.Normal(0.0, 1.0), w=mf.init.Radial(1.0))
+    network = mf.Network(mf.activations.tanh, output="trained")
+    model = mf.Model(LAW, network, mf.init.Paired(law) if pairs else law)
+    whole = start_of(model, 10, seed=3)
+    np.testing.assert_array_equal(start_of(model, 10, seed=3, rows=rows), whole[slice(*rows)])

@@ -1,14 +1,24 @@
 #pragma once
 // Activation functions sigma with two derivatives, evaluated on arrays.
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "mfcore/base/views.hpp"
 
 namespace mfcore::inline network {
 
+/// A function of the caller's: value[i] = sigma(z[i]) for i < n, and likewise the slope and the curvature
+/// where their arrays are not null (a curvature is never wanted without a slope). n is a multiple of 64, and
+/// no two arrays overlap. A number must have the same bits wherever it stands in z; several threads call at
+/// once.
+using SpanFunction = void(std::int64_t n, const double* z, double* value, double* slope, double* curvature,
+                          void* user);
+
 struct Activation {
     /// Which function, by its name as in Python: "linear", "relu", "erf", "tanh", "sigmoid", "softplus",
-    /// "gelu", "piecewise_linear", "polynomial", "hermite".
+    /// "gelu", "piecewise_linear", "polynomial", "hermite", "custom".
     class Kind {
     public:
         constexpr Kind() = default;  ///< linear
@@ -31,6 +41,16 @@ struct Activation {
     // polynomial: sum_k coefficients[k] t^k; hermite: sum_k coefficients[k] h_k(t), orthonormal
     // h_k = He_k / sqrt(k!)
     std::vector<double> coefficients;
+    /// What the kind "custom" is. sigma(0) and sigma'(0) must be finite.
+    struct Span {
+        SpanFunction* function = nullptr;
+        void* user = nullptr;
+        std::shared_ptr<const void> owner = {};  ///< of what must live as long as sigma
+        bool curved = true;                      ///< gives curvatures
+        double strip = 0;                        ///< see Facts; 0: sigma is averaged over samples alone
+        std::vector<double> kinks = {};          ///< where sigma is not analytic, increasing
+    };
+    Span span = {};
 
     // Whole and valid activations. By hand, set `kind` and all that it needs.
     static Activation linear();
@@ -44,6 +64,7 @@ struct Activation {
                                        double offset = 0, double left_slope = 0);
     static Activation polynomial(std::vector<double> coefficients);
     static Activation hermite(std::vector<double> coefficients);
+    static Activation custom(Span span);
 
     bool is_piecewise() const;  ///< given by knots and jumps
     /// Throw std::invalid_argument naming what is wrong. All that takes an activation calls this, except
@@ -86,12 +107,16 @@ struct Facts {
     Form form = Form::other;
     Parity parity = Parity::none;
     bool polynomial = false;
-    Index degree = 0;   ///< |sigma(t)| <= C (1 + |t|^degree), of a polynomial its degree
-    double strip = 0;   ///< analytic for |Im t| < strip; 0 with knots, infinite if entire
+    Index degree = 0;                    ///< |sigma(t)| <= C (1 + |t|^degree), of a polynomial its degree
+    double strip = 0;                    ///< analytic for |Im t| < strip; 0 with knots, infinite if entire
+    bool curved = true;                  ///< second derivatives are to be had
+    std::span<const double> kinks = {};  ///< of sigma's: between them it has the strip
     double growth = 0;  ///< |sigma(x + i y)| grows at most like e^{growth y^2}; 0 unless entire
     Blur blur = {};
 };
 Facts facts(const Activation& sigma);
+/// Throws std::invalid_argument if no quadrature over a law of the inputs is known for sigma.
+void require_analytic(const Activation& sigma);
 
 /// value[i] = sigma(z[i]), slope[i] = sigma'(z[i]), curvature[i] = sigma''(z[i]); null outputs are skipped.
 /// At a knot the slope is the left one; the curvature is that of the smooth pieces (0 for piecewise linear).

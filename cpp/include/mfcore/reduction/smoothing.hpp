@@ -1,12 +1,16 @@
 #pragma once
 // S_d(m, R) = E sigma(m + R u), u the first coordinate of a uniform point of S^{d-1}; for d = inf u ~ N(0, 1)
 // and S is T(m, R). Closed form for piecewise-linear sigma, quadrature in u otherwise (eqs. (3.1), (3.5)).
+#include <memory>
 #include <vector>
 
 #include "mfcore/base/quadrature.hpp"
 #include "mfcore/network/activation.hpp"
 #include "mfcore/reduction/sphere.hpp"
 
+namespace mfcore::inline base {
+class Pieces;
+}
 namespace mfcore::inline reduction {
 
 class Smoother {
@@ -19,10 +23,11 @@ public:
     void evaluate(Index n, const double* m, const double* R, double* S, double* S_m = nullptr,
                   double* S_R = nullptr) const;
 
-    /// Second derivatives. For piecewise-linear sigma R > 0 (the result is 0 at R = 0, where they blow up).
+    /// Second derivatives. For piecewise-linear sigma R > 0 (the result is 0 at R = 0, where they blow up); for
+    /// other sigma without kinks.
     void curvature(Index n, const double* m, const double* R, double* S_mm, double* S_mR, double* S_RR) const;
 
-    /// For smooth sigma, a quadrature rule in u that averages functions of m + R u as smooth as sigma.
+    /// For smooth sigma without kinks, a quadrature rule in u that averages functions of m + R u as smooth as sigma.
     const Rule& rule(double R) const;
     /// The tails A and B of u; for piecewise-linear sigma only.
     const DirectionTable& tails() const { return table_.front(); }
@@ -32,11 +37,15 @@ public:
 
 private:
     const Rule& rule_for(double spread) const;
+    /// Call body(count, u, weights) with the nodes of the average at m and R, some at a time.
+    template <class Body>
+    void for_nodes(double m, double R, Body&& body) const;
 
     Activation sigma_;
     double d_;
-    std::vector<DirectionTable> table_;  // piecewise linear: one; none otherwise
-    std::vector<Rule> rules_;            // smooth: rules_[k] serves spreads of m + R u up to 2^{k/2}
+    std::vector<DirectionTable> table_;     // piecewise linear: one; none otherwise
+    std::vector<Rule> rules_;               // smooth: rules_[k] serves spreads of m + R u up to 2^{k/2}
+    std::shared_ptr<const Pieces> pieces_;  // with kinks: in place of these
 };
 
 }  // namespace mfcore::inline reduction

@@ -43,5 +43,13 @@ Activation Activation::polynomial(std::vector<double> coefficients) {
 Activation Activation::hermite(std::vector<double> coefficients) {
     return by_coefficients(kinds::Hermite::name, std::move(coefficients));
 }
+Activation Activation::custom(Span span) {
+    Activation sigma;
+    sigma.kind = kinds::Custom::name;
+    sigma.left_slope = 0;
+    sigma.span = std::move(span);
+    sigma.validate();
+    return sigma;
+}
 
 }  // namespace mfcore::inline network

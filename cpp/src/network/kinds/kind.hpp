@@ -1,11 +1,12 @@
 #pragma once
 // What a kind of activation is made of. Each is one struct in a file of this folder, listed in
 // network/kinds.hpp:
-//   name                          as in Python and in configuration files
-//   facts(sigma)                  what is known of sigma; fields that are left out keep their defaults
-//   Kernel<T>                     made of sigma or of nothing: a vector of arguments gives value, slope,
-//   curvature validate(sigma)               throws std::invalid_argument naming what is wrong with the
-//   parameters complete(sigma)               only of kinds without parameters: what is not 0 in Activation
+//   name                 as in Python and in configuration files
+//   facts(sigma)         what is known of sigma; fields that are left out keep their defaults
+//   Kernel<T>            made of sigma or of nothing: a vector of arguments gives value, slope, curvature; or
+//                        a function of spans that fills the arrays
+//   validate(sigma)      throws std::invalid_argument naming what is wrong with the parameters
+//   complete(sigma)      only of kinds without parameters: what is not 0 in Activation
 #include <cmath>
 #include <limits>
 #include <ostream>

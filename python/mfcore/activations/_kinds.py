@@ -1,14 +1,8 @@
-"""Activation functions σ with two derivatives: described here, evaluated in C++.
-
-`relu, erf, tanh, sigmoid, linear, softplus, gelu` are objects; `piecewise_linear`, `hermite` and `polynomial`
-make others. All are unscaled: erf(t), tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t). Errors are a few units in the
-last place over the whole line, tails included; the bounds stand in the header mfcore/network/activation.hpp.
-"""
+"""Activations of the core: those with a name, and those that arguments describe."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -17,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from ._base import check
+from .. import _core
+from .._base import check
 
-_NAMES = tuple(_core.named_kinds())
+NAMES = tuple(_core.named_kinds())
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,12 @@ class Activation:
     name: str
 
     def __post_init__(self) -> None:
-        check.choice(self.name, "activation", _NAMES)
+        check.choice(self.name, "activation", NAMES)
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Where σ is not analytic."""
+        return () if self.pieces is None else self.pieces.knots
 
     @property
     def pieces(self) -> Pieces | None:
@@ -95,7 +94,8 @@ class Activation:
         return {"kind": self.name}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_config, (self._to_config(),)  # the compiled object does not pickle
+        given = [getattr(self, f.name) for f in dataclasses.fields(self) if f.init]
+        return type(self), tuple(given)  # the compiled object does not pickle
 
     def __repr__(self) -> str:
         return f"mf.activations.{self.name}"
@@ -118,8 +118,8 @@ class PiecewiseLinear(Activation):
     right_slope: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "knots", _numbers(self.knots, "knots"))
-        object.__setattr__(self, "values", _numbers(self.values, "values"))
+        object.__setattr__(self, "knots", numbers(self.knots, "knots"))
+        object.__setattr__(self, "values", numbers(self.values, "values"))
         object.__setattr__(self, "left_slope", check.number(self.left_slope, "left_slope"))
         object.__setattr__(self, "right_slope", check.number(self.right_slope, "right_slope"))
         if len(self.values) != len(self.knots):
@@ -159,7 +159,7 @@ class _Series(Activation):
     coefficients: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coefficients", _numbers(self.coefficients, "coefficients"))
+        object.__setattr__(self, "coefficients", numbers(self.coefficients, "coefficients"))
 
     @cached_property
     def _core(self) -> _core.Activation:
@@ -257,34 +257,9 @@ def get(name: str) -> Activation:
         >>> mf.activations.get("relu")
         mf.activations.relu
     """
-    found: Activation = globals()[check.choice(name, "activation", _NAMES)]
+    found: Activation = globals()[check.choice(name, "activation", NAMES)]
     return found
 
 
-def from_config(config: Mapping[str, Any]) -> Activation:
-    """The activation that a plain dict describes: its kind and the arguments of the function of that name.
-
-    Examples:
-        >>> import mfcore as mf
-        >>> mf.activations.from_config({"kind": "hermite", "coefficients": [0.0, 1.0]})
-        mf.activations.hermite([0.0, 1.0])
-    """
-    check.instance(config, "config", Mapping, 'a mapping such as {"kind": "relu"}')
-    options = dict(config)
-    kind = check.choice(options.pop("kind", None), "kind", KINDS)
-    fields = [f for f in dataclasses.fields(_MADE[kind]) if f.init] if kind in _MADE else []
-    for option in options:
-        if option not in [f.name for f in fields]:
-            raise ValueError(f"activation {kind} has no option {option!r}, got {options[option]!r}")
-    for f in fields:
-        if f.default is dataclasses.MISSING and f.name not in options:
-            raise ValueError(f"activation {kind} needs {f.name}, got {list(options)}")
-    return _MADE[kind](**options) if kind in _MADE else get(kind)
-
-
-_MADE = {"piecewise_linear": PiecewiseLinear, "polynomial": Polynomial, "hermite": Hermite}
-KINDS = (*_NAMES, *_MADE)  # the kinds that configuration files may name
-
-
-def _numbers(value: Any, name: str) -> tuple[float, ...]:
+def numbers(value: Any, name: str) -> tuple[float, ...]:
     return tuple(check.array(value, name, shape=(None,)).tolist())

@@ -1,0 +1,54 @@
+"""Activation functions σ with two derivatives: described here, evaluated in C++.
+
+`relu, erf, tanh, sigmoid, linear, softplus, gelu` are objects; `piecewise_linear`, `hermite` and `polynomial`
+make others, `custom` one of a function of yours, `expression` one of a formula. All are unscaled: erf(t),
+tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t). Errors of those of the core are a few units in the last place over
+the whole line, tails included; the bounds stand in the header mfcore/network/activation.hpp.
+"""
+
+from ._config import KINDS as KINDS
+from ._config import from_config
+from ._custom import Custom, custom
+from ._expression import Expression, expression
+from ._kinds import (
+    Activation,
+    Hermite,
+    Pieces,
+    PiecewiseLinear,
+    Polynomial,
+    erf,
+    gelu,
+    get,
+    hermite,
+    linear,
+    piecewise_linear,
+    polynomial,
+    relu,
+    sigmoid,
+    softplus,
+    tanh,
+)
+
+__all__ = [
+    "Activation",
+    "Custom",
+    "Expression",
+    "Hermite",
+    "Pieces",
+    "PiecewiseLinear",
+    "Polynomial",
+    "custom",
+    "erf",
+    "expression",
+    "from_config",
+    "gelu",
+    "get",
+    "hermite",
+    "linear",
+    "piecewise_linear",
+    "polynomial",
+    "relu",
+    "sigmoid",
+    "softplus",
+    "tanh",
+]

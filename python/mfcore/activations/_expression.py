@@ -1,0 +1,160 @@
+"""Activations written as formulas: SymPy derives them, numba compiles them if it is installed."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from .. import _core
+from .._base import check
+from ._custom import Custom
+from ._kinds import Activation
+
+_FUNCTIONS = ("sin", "cos", "sinh", "cosh", "tanh", "asinh", "atan", "exp", "log", "sqrt", "erf", "erfc")
+_OPERATIONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: lambda x, y: x + y,
+    ast.Sub: lambda x, y: x - y,
+    ast.Mult: lambda x, y: x * y,
+    ast.Div: lambda x, y: x / y,
+    ast.Pow: lambda x, y: x**y,
+}
+_MOST_POWER = 1000
+
+
+@dataclass(frozen=True, repr=False)
+class Expression(Activation):
+    """σ by a formula in z; made by `expression`, which explains the argument.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> mf.activations.expression("sin(z) * z").text
+        'sin(z) * z'
+    """
+
+    name: str = field(default="expression", init=False)
+    text: str
+
+    def __post_init__(self) -> None:
+        check.instance(self.text, "text", str, "a formula such as 'sin(z) * z'")
+        _ = self._custom
+
+    @cached_property
+    def _custom(self) -> Custom:
+        return _compiled(self.text)
+
+    @property
+    def strip(self) -> float:
+        """The height of a strip around the line where σ is analytic, as measured; 0 if none is."""
+        assert self._custom.strip is not None
+        return self._custom.strip
+
+    @cached_property
+    def _core(self) -> _core.Activation:
+        return self._custom._core
+
+    def _to_config(self) -> dict[str, Any]:
+        return {"kind": self.name, "text": self.text}
+
+    def __repr__(self) -> str:
+        return f"mf.activations.expression({self.text!r})"
+
+
+def expression(text: str) -> Expression:
+    """The activation that a formula in z is, with its derivatives by SymPy.
+
+    The formula has numbers, pi, z, + − * / ** and the functions sin, cos, sinh, cosh, tanh, asinh, atan, exp,
+    log, sqrt, erf and erfc, and must be analytic and finite on the line. It is evaluated as it stands:
+    log(1 + exp(z)) overflows at z = 710. With numba it runs at compiled speed; without it like a Python
+    function of arrays, slowly, and with other last digits. It pickles and stands in files by its text.
+
+    Args:
+        text: The formula, in the syntax of Python.
+
+    Raises:
+        ImportError: SymPy is not installed.
+        ValueError: The formula cannot be read, or is not finite at 0.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> sigma = mf.activations.expression("sin(z) * z")
+        >>> round(sigma.derivative(1.0), 6)  # cos 1 + sin 1
+        1.381773
+    """
+    return Expression(text)
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> Custom:
+    try:
+        sympy: Any = import_module("sympy")
+    except ImportError:
+        raise ImportError("an expression needs SymPy: pip install 'mfcore[symbolic]'") from None
+    z = sympy.Symbol("z", real=True)
+    try:
+        value = _read(ast.parse(text.strip(), mode="eval").body, sympy, z)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"text must be a formula in z, got {text!r}: {error}") from None
+    orders = [value, sympy.diff(value, z), sympy.diff(value, z, 2)]
+    if find_spec("numba") is not None:
+        return Custom(text, _by_numba(sympy, orders))
+    function, slope, curvature = (_by_numpy(sympy, z, order) for order in orders)
+    return Custom(text, function, slope, curvature)
+
+
+def _read(node: ast.AST, sympy: Any, z: Any) -> Any:
+    """A formula of the syntax tree: what is not listed is refused, since a file may have brought it."""
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+    ):
+        return sympy.sympify(node.value)
+    if isinstance(node, ast.Name) and node.id in ("z", "pi"):
+        return z if node.id == "z" else sympy.pi
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        operand = _read(node.operand, sympy, z)
+        return -operand if isinstance(node.op, ast.USub) else operand
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        left, right = (_read(side, sympy, z) for side in (node.left, node.right))
+        if isinstance(node.op, ast.Pow) and right.is_number and not abs(right) <= _MOST_POWER:
+            raise ValueError(f"powers in text must be at most {_MOST_POWER}, got {ast.unparse(node)!r}")
+        return _OPERATIONS[type(node.op)](left, right)
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        function = ast.unparse(node.func)
+        if function in _FUNCTIONS:
+            return getattr(sympy, function)(_read(node.args[0], sympy, z))
+    allowed = f"z, pi, numbers, + - * / ** and {', '.join(_FUNCTIONS)}"
+    raise ValueError(f"text must be made of {allowed}, got {ast.unparse(node)!r}")
+
+
+def _by_numpy(sympy: Any, z: Any, order: Any) -> Callable[[Any], Any]:
+    made = sympy.lambdify(z, order, modules=["scipy", "numpy"], cse=True)
+    return lambda at: made(at) + 0 * at  # constants too become arrays
+
+
+def _by_numba(sympy: Any, orders: list[Any]) -> Any:
+    """A function of spans: a loop of its own for each number of derivatives wanted."""
+    numba: Any = import_module("numba")
+    arrays = ("value", "slope", "curvature")
+    lines = ["def span(n, at, value, slope, curvature, user):"]
+    lines += [f"    {name} = carray({name}, n)" for name in ("at", *arrays)]
+    for count, test in (
+        (3, "if curvature.ctypes.data != 0"),
+        (2, "elif slope.ctypes.data != 0"),
+        (1, "else"),
+    ):
+        shared, last = sympy.cse(orders[:count])
+        lines += [f"    {test}:", "        for i in range(n):", "            z = at[i]"]
+        steps = [*shared, *zip((f"{name}[i]" for name in arrays), last, strict=False)]
+        lines += [f"            {name} = {sympy.pycode(step)}" for name, step in steps]
+    made: dict[str, Any] = {"carray": numba.carray, "math": math}
+    exec("\n".join(lines), made)
+    pointer = numba.types.CPointer(numba.types.float64)
+    signature = numba.types.void(numba.types.int64, *[pointer] * 4, numba.types.voidptr)
+    return numba.cfunc(signature, error_model="numpy")(made["span"])

@@ -1,0 +1,106 @@
+"""Activations by formulas: what is read, derivatives, files, and the two ways they are evaluated."""
+
+import pickle
+import sys
+
+import mfcore as mf
+import numpy as np
+import pytest
+from mfcore.activations import _expression, expression
+from scipy.special import erf
+
+Z = np.linspace(-3.0, 3.0, 61)
+
+sympy = pytest.importorskip("sympy")
+
+
+@pytest.fixture(params=["numba", "numpy"])
+def way(request, monkeypatch):
+    """Formulas compiled by numba, or as functions of arrays."""
+    if request.param == "numba":
+        pytest.importorskip("numba")
+    else:
+        monkeypatch.setattr(_expression, "find_spec", lambda name: None)
+    _expression._compiled.cache_clear()
+    yield request.param
+    _expression._compiled.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "functions"),
+    [
+        (
+            "sin(z) * z",
+            (np.sin(Z) * Z, np.sin(Z) + Z * np.cos(Z), 2 * np.cos(Z) - Z * np.sin(Z)),
+        ),
+        (
+            "z * (1 + erf(z / sqrt(2))) / 2",
+            tuple(
+                f(Z)
+                for f in (
+                    mf.activations.gelu,
+                    mf.activations.gelu.derivative,
+                    mf.activations.gelu.second_derivative,
+                )
+            ),
+        ),
+        ("2 * z + pi", (2 * Z + np.pi, 2 + 0 * Z, 0 * Z)),
+    ],
+)
+def test_a_formula_has_its_value_and_two_derivatives(way, text, functions):
+    sigma = expression(text)
+    got = (sigma(Z), sigma.derivative(Z), sigma.second_derivative(Z))
+    for one, other in zip(got, functions, strict=True):
+        assert np.abs(one - other).max() < 2e-15 * 10  # roundings of numbers up to 10
+
+
+def test_it_runs_where_ours_do_and_exactly_too(way):
+    law, start = mf.data.MultiIndex(d=5, link={(1,): 1.0}, directions=1), mf.init.Radial(1.0)
+    pair = [mf.Model(law, mf.Network(s), start) for s in (expression("erf(z)"), mf.activations.erf)]
+    ends = [mf.solve(m, mf.SGD(40, 0.01), horizon=0.5, rng=0).final for m in pair]
+    assert np.abs(np.subtract(*ends)).max() < 1e-13  # roundings, over 50 steps
+    theta = np.random.default_rng(0).normal(size=(5, 5))
+    ends = [mf.psi(m, theta, theta, expectation=mf.Exact()) for m in pair]
+    assert np.abs(np.subtract(*ends)).max() < 1e-12
+
+
+def test_it_pickles_and_stands_in_files_by_its_text(tmp_path):
+    sigma = expression("tanh(z)**3")
+    assert repr(sigma) == "mf.activations.expression('tanh(z)**3')"
+    assert pickle.loads(pickle.dumps(sigma)) == sigma != expression("tanh(z)")
+    network = mf.Network(sigma, bias="trained")
+    mf.save_config(network, tmp_path / "network.toml")
+    assert mf.load_config(tmp_path / "network.toml") == network
+    assert 0.9 < sigma.strip < 1.571  # tanh has poles at ±iπ/2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("__import__('os').getcwd()", "text must be made of z, pi, numbers"),
+        ("z.real", "text must be made of"),
+        ("sin(z, z)", "text must be made of"),
+        ("abs(z)", "text must be made of"),
+        ("x + 1", "text must be made of"),
+        ("True * z", "text must be made of"),
+        ("9**9**9", "powers in text must be at most 1000"),
+        ("z +", "text must be a formula in z"),
+        ("", "text must be a formula in z"),
+        ("1 / z", "finite at z = 0"),
+        (3, "text must be"),
+    ],
+)
+def test_what_is_no_formula_is_refused_in_words(text, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        expression(text)
+
+
+def test_without_sympy_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sympy", None)
+    _expression._compiled.cache_clear()
+    with pytest.raises(ImportError, match=r"pip install 'mfcore\[symbolic\]'"):
+        expression("z**2")
+
+
+def test_values_of_a_formula_are_scipys():
+    assert abs(expression("erf(z)")(0.7) - erf(0.7)) < 1e-15
