@@ -58,8 +58,10 @@ MODULES = {name: MODULES[name] for name in sorted(MODULES) if name in mfcore.__a
 # Where a class can be found, by its name alone: annotations name the module it was written in.
 PUBLIC = {name: f"mfcore.{name}" for name in mfcore.__all__ if name not in MODULES}
 for module, content in MODULES.items():
-    callables = [name for name in getattr(content, "__all__", ()) if callable(getattr(content, name))]
-    PUBLIC = {name: f"mfcore.{module}.{name}" for name in callables} | PUBLIC
+    # Objects such as `relu` are described with their module.
+    kinds = (type, types.FunctionType)
+    written = [name for name in getattr(content, "__all__", ()) if isinstance(getattr(content, name), kinds)]
+    PUBLIC = {name: f"mfcore.{module}.{name}" for name in written} | PUBLIC
 
 # What the reference does not list: types that only annotations name, and several names of one entry.
 nitpick_ignore_regex = [
