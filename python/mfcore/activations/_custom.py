@@ -46,7 +46,7 @@ class Custom(Activation):
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", _text(self.label, "name"))
         object.__setattr__(self, "key", _text(self.key, "key"))
-        kinks = numbers(self.kinks, "kinks") if np.size(self.kinks) else ()
+        kinks = numbers(self.kinks, "kinks") if check.as_numpy(self.kinks, "kinks").size else ()
         object.__setattr__(self, "kinks", kinks)
         if not all(a < b for a, b in pairwise(self.kinks)):
             raise ValueError(f"kinks must be strictly increasing, got {list(self.kinks)}")

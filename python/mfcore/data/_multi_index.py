@@ -102,7 +102,7 @@ class MultiIndex(DataLaw):
         return float(y @ y) / len(y) + self.noise_power()
 
     def _checked_directions(self) -> int | FloatArray:
-        if np.ndim(self.directions) == 0:
+        if check.as_numpy(self.directions, "directions").ndim == 0:
             p = check.integer(self.directions, "directions", at_least=1)
             if p > self.d:
                 raise ValueError(f"directions must be <= d = {self.d}, got {p}")

@@ -146,7 +146,7 @@ class Linear(DataLaw):
 
 
 def _covariance(value: Any, d: int) -> float | FloatArray:
-    if np.ndim(value) == 0:
+    if check.as_numpy(value, "cov").ndim == 0:
         return check.number(value, "cov", above=0)
     cov = own_array(value, "cov", (d, d))
     gap = np.abs(cov - cov.T)

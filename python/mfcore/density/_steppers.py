@@ -51,7 +51,7 @@ class _FiniteVolume:
                 f"temperature must be 0 for finite volumes, got {reduced.temperature:g}; use mf.PDE"
             )
         self.scheme = check.choice(scheme, "scheme", ("muscl", "upwind"))
-        mass = output(mass, "mass", np.shape(mass), "C")
+        mass = output(mass, "mass", check.as_numpy(mass, "mass").shape, "C")
         axes = Density(edges, mass).edges
         if len(axes) != k:
             raise ValueError(f"edges must be {k} array(s), one per coordinate, got {len(axes)}")

@@ -45,7 +45,7 @@ class Laziness:
 
     def risk_bound(self, t: npt.ArrayLike) -> FloatArray:
         """e^{−2νt}‖f − y‖²: the risk of linearised neurons on the nodes is never larger."""
-        times = check.array(t, "t", shape=np.shape(t))
+        times = check.array(t, "t")
         return np.asarray(np.exp(-2 * self.smallest * times) * self.residual**2)
 
 

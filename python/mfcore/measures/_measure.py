@@ -188,7 +188,7 @@ def _masses(mass: Any, name: str, shape: tuple[int, ...]) -> FloatArray:
 
 def _per_coordinate(edges: Any) -> tuple[Any, ...]:
     """One array of edges per coordinate; a flat array of numbers is the one coordinate of a 1-D grid."""
-    if isinstance(edges, list | tuple) and edges and all(np.ndim(e) > 0 for e in edges):
+    if isinstance(edges, list | tuple) and edges and all(check.as_numpy(e, "edges").ndim > 0 for e in edges):
         return tuple(edges)
     if isinstance(edges, np.ndarray) and edges.ndim == 2:  # as many cells along each coordinate
         return tuple(edges)

@@ -230,7 +230,7 @@ def _result(
 def _counts(cells: Any, k: int) -> list[int]:
     if cells is None:
         return [CELLS.get(k, FEWEST)] * k
-    given = list(cells) if np.ndim(cells) else [cells] * k
+    given = list(cells) if check.as_numpy(cells, "cells").ndim else [cells] * k
     if len(given) != k:
         raise ValueError(f"cells must be a number or one per coordinate ({k}), got {cells!r}")
     counts = [check.integer(n, "cells", at_least=2) for n in given]

@@ -166,7 +166,7 @@ def regression_risk(
     if (weights < 0).any():
         raise ValueError(f"power must be >= 0, got {weights.min()}")
     weights = np.pad(weights, (0, len(spectrum.eigenvalues) - len(weights)))
-    wanted = check.array(samples, "samples", shape=np.shape(samples))
+    wanted = check.array(samples, "samples")
     if not (wanted >= 1).all():
         raise ValueError(f"samples must be >= 1, got {wanted.min()}")
     found = np.array([_risk(spectrum, weights, float(n), ridge, noise) for n in wanted.ravel()])

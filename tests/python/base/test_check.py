@@ -5,6 +5,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+import mfcore as mf
 import numpy as np
 import pytest
 from hypothesis import given
@@ -285,3 +286,22 @@ def test_small_and_large_arrays_pass_and_fail_alike(size):
             check.array(wrong, "x")
     with pytest.raises(ValueError, match=r"x must have shape \(2, any\)"):
         check.array(np.ones((3, size)), "x", shape=(2, None))
+
+
+RAGGED = [1, [2]]
+LINEAR = mf.Network(mf.activations.linear)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("cov", lambda: mf.data.Linear([1.0, 2.0], cov=RAGGED)),
+        ("directions", lambda: mf.data.MultiIndex(2, [0.0, 1.0], RAGGED)),
+        ("edges", lambda: mf.Density([[0.0, 1.0], RAGGED], [1.0])),
+        ("kinks", lambda: mf.activations.custom(np.sin, slope=np.cos, kinks=RAGGED)),
+        ("cells", lambda: mf.gibbs(mf.Model(mf.data.Linear([1.0]), LINEAR, temperature=1.0), cells=RAGGED)),
+    ],
+)
+def test_ragged_lists_are_refused_by_the_name_of_their_argument(name, call):
+    with pytest.raises((TypeError, ValueError), match=f"^{name}"):
+        call()
