@@ -131,7 +131,7 @@ def test_bench_hands_over_its_options_and_returns_the_code(capsys, bench):
     bench.result = 1
     assert run(capsys, "bench", "--quick", "--json", "out.json", "--case", "sgd", "--case", "psi")[0] == 1
     assert run(capsys, "bench", "--load", "20")[0] == 1
-    others = {"load": None, "calls": False, "scaling": False, "picture": None}
+    others = {"load": None, "calls": False, "scaling": False, "split": False, "picture": None}
     assert bench.calls == [
         {"quick": False, "json": None, "cases": None} | others,
         {"quick": True, "json": "out.json", "cases": ["sgd", "psi"]} | others,
