@@ -133,12 +133,13 @@ def _build(cls: Any, table: Table, where: str) -> Any:
 
 
 def _types_of(cls: Any, field: str) -> tuple[type, ...]:
-    """The classes that a field is annotated with; none where the annotation does not tell."""
+    """The classes that a field is annotated with; none where the annotation, as a protocol, does not tell."""
     try:
         hint = get_type_hints(cls).get(field)
     except (NameError, TypeError):  # a name that is imported for type checkers alone
         return ()
-    return tuple(t for t in (hint, *get_args(hint)) if inspect.isclass(t) and t is not type(None))
+    classes = [t for t in (hint, *get_args(hint)) if inspect.isclass(t) and t is not type(None)]
+    return tuple(t for t in classes if not getattr(t, "_is_protocol", False))
 
 
 def _kinds_of(types: tuple[type, ...]) -> list[str]:
