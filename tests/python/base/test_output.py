@@ -83,7 +83,7 @@ def test_results_and_steps_are_written_into_the_memory_of_a_tensor(kind):
 
 
 def test_a_tensor_of_torch_is_written():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="of the extra bench; others stand in for it above")
     theta = torch.zeros((3, 2), dtype=torch.float64)
     mf.steppers.SGD(mf.Network(mf.activations.linear), theta).step([1.0, 2.0], 1.0, 0.5)
     assert theta.tolist() == [[0.5, 1.0]] * 3

@@ -209,7 +209,7 @@ def test_the_core_keeps_what_it_calls():
 
 
 def test_numba_makes_a_function_of_spans():
-    numba = pytest.importorskip("numba")
+    numba = pytest.importorskip("numba", reason="of the extra bench; ctypes stands in for it above")
     pointer = numba.types.CPointer(numba.types.float64)
 
     @numba.cfunc(numba.types.void(numba.types.int64, *[pointer] * 4, numba.types.voidptr))

@@ -11,14 +11,12 @@ from scipy.special import erf
 
 Z = np.linspace(-3.0, 3.0, 61)
 
-sympy = pytest.importorskip("sympy")
-
 
 @pytest.fixture(params=["numba", "numpy"])
 def way(request, monkeypatch):
     """Formulas compiled by numba, or as functions of arrays."""
     if request.param == "numba":
-        pytest.importorskip("numba")
+        pytest.importorskip("numba", reason="of the extra bench; the other way needs nothing")
     else:
         monkeypatch.setattr(_expression, "find_spec", lambda name: None)
     _expression._compiled.cache_clear()
