@@ -99,7 +99,9 @@ def _compiled(text: str) -> Custom:
     try:
         value = _read(ast.parse(text.strip(), mode="eval").body, sympy, z)
     except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"text must be a formula in z, got {text!r}: {error}") from None
+        raise ValueError(
+            f"text must be a formula in z, got {text!r}: {getattr(error, 'msg', error)}"
+        ) from None
     orders = [value, sympy.diff(value, z), sympy.diff(value, z, 2)]
     if find_spec("numba") is not None:
         return Custom(text, _by_numba(sympy, orders))
