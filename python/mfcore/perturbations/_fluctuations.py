@@ -6,6 +6,7 @@ a Brownian path: each atom has one path, in the limit and in all perturbed runs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ _SMOOTH = (64, 24, 12)  # Gauss nodes of each coordinate of normal inputs in 1, 
 _LINEAR = (16, 16, 12, 8, 5, 4, 3, 3, 2, 2, 2, 2)  # the same for linear networks
 _SHIFT = 1e-2  # ε of the perturbed initial laws
 _HELD = 1 << 22  # numbers of one pass over sources
+# Values of σ and σ' that are computed unless `atoms` is given: some minutes of one core.
+_EVALUATIONS = 2e10
 _FEWEST, _MOST = 6, 32  # Gauss nodes in each random coordinate; where fewer are allowed ρ₀ is sampled
 
 
@@ -80,7 +83,7 @@ def fluctuations(
     start: MeasureLike | None = None,
     sgd: float = 0.0,
     batch: int = 1,
-    atoms: int = 256,
+    atoms: int | None = None,
     expectation: Expectation | None = None,
     rng: RNG = 0,
 ) -> Fluctuations:
@@ -103,7 +106,8 @@ def fluctuations(
             `mf.Particles`. A finite dataset that is passed through in random order, as `mf.SGD` does, has
             none of the terms of the noise, and another bias.
         batch: Samples in a step of SGD.
-        atoms: Most atoms. The cost is proportional to their square.
+        atoms: Most atoms. The cost is proportional to their square, and to the nodes of the data. None: 256;
+            a ValueError proposes another number where that would take more than some minutes.
         expectation: For laws without nodes `mf.MonteCarlo(samples, rng)`. None: Gauss nodes of normal inputs,
             in up to 3 dimensions (64, 24² or 12³ of them), 12 for linear networks.
         rng: For draws, and for Brownian paths.
@@ -131,8 +135,11 @@ def fluctuations(
         times = check.times(save_at, "save_at", end)
     field = _field(model, expectation)
     noise = seed_of(rng) if model.temperature > 0 else None
-    points, masses, random = _start(model, start, check.count(atoms, "atoms"), rng)
+    most = 256 if atoms is None else check.count(atoms, "atoms")
+    points, masses, random = _start(model, start, most, rng)
+    limit = _EVALUATIONS if atoms is None and start is None else math.inf
     steps = steps_for(field, points, masses, times)
+    _afford(len(points), len(field.targets), steps, limit)
     f = predictions(field, points, masses[None], times, steps, noise=noise)[0]
     residual = field.weights * (f - field.targets)
     totals = np.zeros((2, 3, len(times)))  # by differences of two orders: output, variance, 2E[(f − y)b]
@@ -171,6 +178,17 @@ def fluctuations(
         sampling=_standard_error(each, masses) if random else np.zeros((3, len(times))),
         atoms=len(points),
     )
+
+
+def _afford(atoms: int, nodes: int, steps: int, limit: float) -> None:
+    """Refuse what takes long if it was not asked for: four runs for each atom, of four stages each step."""
+    need = 16.0 * atoms**2 * nodes * steps
+    if need > limit:
+        raise ValueError(
+            f"atoms must be given where the default, here {atoms}, asks for {need:.1g} values of σ on "
+            f"{nodes} nodes of data in {steps} steps, got None; {int(atoms * math.sqrt(limit / need))} atoms "
+            f"ask for {limit:.0e}, some minutes"
+        )
 
 
 def _standard_error(each: FloatArray, masses: FloatArray) -> FloatArray:

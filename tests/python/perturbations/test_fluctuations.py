@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy
 from mfcore import theory
+from mfcore.perturbations import _fluctuations
 from mfcore.perturbations._ensembles import FeatureField, NeuronField, predictions
 from problems import waves
 
@@ -169,3 +170,14 @@ def test_what_is_not_known_is_refused():
         theory.fluctuations(dataset(init=paired), 1.0)
     with pytest.raises(ValueError, match="start must be given"):
         theory.fluctuations(waves(0, 1), 1.0)
+
+
+def test_the_default_number_of_atoms_is_refused_where_it_takes_minutes(monkeypatch):
+    monkeypatch.setattr(_fluctuations, "_EVALUATIONS", 1e6)
+    law = mf.data.Dataset([[1.0, 0.5], [-1.0, 0.2]], [1.0, -1.0])
+    model = mf.Model(law, mf.Network(mf.activations.tanh), mf.init.Gaussian(0.5))
+    with pytest.raises(
+        ValueError, match=r"atoms must be given where the default, here 256, asks for .*; \d+ atoms"
+    ):
+        theory.fluctuations(model, 0.1, [0.0, 0.1])
+    assert theory.fluctuations(model, 0.1, [0.0, 0.1], atoms=36).atoms == 36
