@@ -20,6 +20,7 @@ INFINITE = {
     "Theorem": {"left", "right"},  # sides that are not computed for the model at hand
     "Diagnosis": {"hole"},  # in reduced coordinates there are no directions
     "Laziness": {"displacement", "kappa"},  # no bound where a kernel is singular; Df = 0
+    "RegressionDraws": {"neurons"},
     "Linearized": {"neurons"},  # infinitely many
     "Stability": {"multiplicities"},  # at d = ∞
     "Trajectory": {"error"},  # not asked for
