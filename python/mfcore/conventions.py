@@ -340,6 +340,7 @@ def cob19(step: float, *, neurons: int, factor: float, loss: str = "half-square"
         Canonical(step=0.05, clock=100.0, ridge=0.0, temperature=0.0, scale=1.0)
     """
     n = check.count(neurons, "neurons")
+    factor = check.number(factor, "factor", above=0)
     factor = check.number(factor, "factor", at_least=1e-150, at_most=1e150)  # has an inverse square
     return _of_sum(step, n, factor, factor**-2, check.choice(loss, "loss", LOSSES), 0.0)
 

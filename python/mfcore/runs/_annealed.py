@@ -96,7 +96,7 @@ class Annealed:
 
     def at(self, t: float) -> dict[str, float]:
         """Temperature and ridge at time t, of those that are given."""
-        found = {}
+        t, found = check.number(t, "t", at_least=0), {}
         if self.temperature is not None:
             found["temperature"] = check.number(
                 _value(self.temperature, t), f"temperature(t = {t:g})", above=0

@@ -176,8 +176,6 @@ def test_the_default_number_of_atoms_is_refused_where_it_takes_minutes(monkeypat
     monkeypatch.setattr(_fluctuations, "_EVALUATIONS", 1e6)
     law = mf.data.Dataset([[1.0, 0.5], [-1.0, 0.2]], [1.0, -1.0])
     model = mf.Model(law, mf.Network(mf.activations.tanh), mf.init.Gaussian(0.5))
-    with pytest.raises(
-        ValueError, match=r"atoms must be given where .*, here 256, asks for .*; \d+ atoms"
-    ):
+    with pytest.raises(ValueError, match=r"atoms must be given where .*, here 256, asks for .*; \d+ atoms"):
         theory.fluctuations(model, 0.1, [0.0, 0.1])
     assert theory.fluctuations(model, 0.1, [0.0, 0.1], atoms=36).atoms == 36

@@ -121,6 +121,8 @@ def test_what_cannot_change_is_refused():
             mf.solve(REST, mf.Annealed(method, 0.5, lambda t: 1.0), horizon=1.0)
     with pytest.raises(ValueError, match="must have fixed steps to be annealed"):
         mf.solve(REST, mf.Annealed(mf.Particles(5), 0.5, ridge=lambda t: 1.0), horizon=1.0)
+    with pytest.raises(TypeError, match="t must be a real number, got None"):
+        mf.Annealed(mf.GD(3, 0.1), 0.1, ridge=lambda t: t).at(None)
     with pytest.raises(ValueError, match=r"temperature\(t = 0.25\) must be > 0, got 0"):
         mf.solve(REST, mf.Annealed(particles, 0.5, lambda t: 0.0), horizon=1.0)
     with pytest.raises(ValueError, match=r"every must be at least one step, got 0\.01"):
