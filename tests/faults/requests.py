@@ -15,11 +15,18 @@ from typing import Any
 
 import mfcore as mf
 import numpy as np
+from mfcore import theory
 
 from .children import Stopwatch
 from .report import Report
 from .runs import MODEL, NOISY, TWO
 
+CUBE = mf.Model(
+    mf.data.Dataset([[1.0, 0.5], [-1.0, 0.2]], [1.0, -1.0]),
+    mf.Network(mf.activations.tanh),
+    mf.init.Gaussian(0.5),
+)
+SPHERE = mf.data.MultiIndex(5, [0.0, 1.0], 1, inputs="sphere")
 ANSWER = 10.0  # seconds; 0.5 on a machine of one's own
 MOST = 4 << 30  # bytes that a child may take
 
@@ -55,6 +62,18 @@ def _huge() -> dict[str, Callable[[], Any]]:
         "times": lambda: mf.log_times(1, 2, n),
         "quadrature": lambda: TWO.reduce().initial.quadrature(n),
         "nodes": lambda: TWO.reduce(nodes=n),
+        "points of a path": lambda: theory.along(MODEL, one, 2 * one, points=n),
+        "times of fluctuations": lambda: theory.fluctuations(CUBE, 1.0, n),
+        "atoms at rest": lambda: theory.fixed_points(CUBE, atoms=n),
+        "starts": lambda: theory.fixed_points(CUBE, starts=n),
+        "starts of a diagnosis": lambda: theory.diagnose(CUBE, one[:, :2], starts=n),
+        "quantised": lambda: theory.quantise(CUBE, one[:, :2], n),
+        "networks of bounds": lambda: theory.bounds(CUBE, one[:, :2], replicas=n),
+        "replicas of a ladder": lambda: theory.ladder(MODEL, 4, 0.1, horizon=1.0, replicas=n),
+        "draws": lambda: theory.kernel_ridge(np.exp, SPHERE, samples=4, draws=n),
+        "test inputs": lambda: theory.kernel_ridge(np.exp, SPHERE, samples=4, test=n),
+        "degree": lambda: theory.zonal_spectrum(np.exp, 5, degree=n),
+        "nodes of a law": lambda: mf.init.Chi(3, 1.0).quadrature(n),
     }
 
 

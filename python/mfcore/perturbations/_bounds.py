@@ -111,6 +111,7 @@ def bounds(
         propagation of chaos None
     """
     count, draws = check.count(neurons, "neurons"), check.integer(replicas, "replicas", at_least=2)
+    check.memory(32.0 * draws, "replicas", replicas)
     target = target_of(model, measure)
     generator = generator_of(rng)
     found = [*_neurons(target, measure, count, draws, expectation, generator, threads)]

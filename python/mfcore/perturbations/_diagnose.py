@@ -107,6 +107,7 @@ def diagnose(
     if target.temperature > 0:
         raise ValueError(f"model must have temperature 0 to be diagnosed, got {target.temperature:g}")
     number = check.count(starts, "starts")
+    check.memory(64.0 * number * row_of(target), "starts", starts)
     generator = generator_of(rng)
     points, weights = merged(*as_measure(measure, "measure", row_of(target)))
     points, weights = points[weights > 0], weights[weights > 0] / weights.sum()

@@ -97,6 +97,7 @@ def fixed_points(
     if model.temperature > 0:
         raise ValueError(f"model must have temperature 0 for atoms at rest, got {model.temperature:g}")
     count = check.count(atoms, "atoms")
+    check.memory(64.0 * count, "atoms", atoms)
     masses = Cloud(np.zeros((count, 1)), weights).weights  # checks them
     allowed = check.number(tolerance, "tolerance", above=0)
     near = check.number(apart, "apart", above=0)
@@ -135,6 +136,7 @@ def _starts(model: AnyModel, atoms: int, starts: Any, rng: RNG) -> Iterator[Floa
         yield from check.array(given, "starts", shape=(None, atoms, row))
         return
     number = check.count(starts, "starts")
+    check.memory(16.0 * number * atoms * row, "starts", starts)
     yield from drawn(model, number * atoms, rng, "starts").reshape(number, atoms, row)
 
 

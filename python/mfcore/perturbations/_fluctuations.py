@@ -130,13 +130,17 @@ def fluctuations(
         _check_sgd(model)
     end = check.number(horizon, "horizon", above=0)
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
-        times = np.linspace(0.0, end, check.integer(save_at, "save_at", at_least=2))
+        count = check.integer(save_at, "save_at", at_least=2)
+        check.memory(64.0 * count, "save_at", save_at)
+        times = np.linspace(0.0, end, count)
     else:
         times = check.times(save_at, "save_at", end)
     field = _field(model, expectation)
     noise = seed_of(rng) if model.temperature > 0 else None
     most = 256 if atoms is None else check.count(atoms, "atoms")
     points, masses, random = _start(model, start, most, rng)
+    name, value = ("atoms", atoms) if start is None else ("start", start)
+    check.memory(16.0 * len(points) ** 2, name, value)
     limit = _EVALUATIONS if atoms is None and start is None else math.inf
     steps = steps_for(field, points, masses, times)
     _afford(len(points), len(field.targets), steps, limit)

@@ -121,7 +121,9 @@ def along(
     """
     check.choice(path, "path", ("mixture", "wasserstein"))
     if isinstance(points, int | np.integer) and not isinstance(points, bool):
-        s = np.linspace(0.0, 1.0, check.integer(points, "points", at_least=2))
+        count = check.integer(points, "points", at_least=2)
+        check.memory(64.0 * count, "points", points)
+        s = np.linspace(0.0, 1.0, count)
     else:
         s = check.times(points, "points", 1.0, increasing=False)
     target = target_of(model, first, "first")

@@ -124,7 +124,12 @@ def kernel_ridge(
     check.threads(threads)
     used = _Kernel(kernel, int(data.d), blocks, threads)
     most = int(counts.max())
-    check.memory(24.0 * most * (most + test), "samples", most)
+    check.memory(24.0 * most * most, "samples", most)
+    check.memory(24.0 * most * test, "test", test)
+    check.memory(16.0 * len(counts) * draws, "draws", draws)
+    if isinstance(kernel, Model) and np.isfinite(widths).any():
+        widest = float(widths[np.isfinite(widths)].max())
+        check.memory(16.0 * widest * int(data.d), "neurons", widest)
     seed = seed_of(rng)
     risk, train = np.empty((2, len(counts), draws))
     for k in range(draws):

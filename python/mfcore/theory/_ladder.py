@@ -106,6 +106,8 @@ def ladder(
     if risk is not None:
         check.instance(risk, "risk", (Exact, MonteCarlo), "mf.Exact(), mf.MonteCarlo(samples) or None")
     rule = risk if risk is not None else _rule(model)
+    each = 8.0 * len(widths) * len(steps) * sum(ROWS.values()) * len(times)
+    check.memory(each * count, "replicas", replicas)
     runs = Runs(model, method, times, expectation, RiskMeter(model, rule, check.threads(threads)), threads)
     begun = time.monotonic()
     runs.run_limit(Seed(derive(seed, LIMIT)))
@@ -182,6 +184,7 @@ def _times(save_at: int | npt.ArrayLike, horizon: float, steps: Sequence[float])
         raise ValueError(f"step must be <= horizon = {horizon:g}, got {coarse:g}")
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
         count = check.integer(save_at, "save_at", at_least=2)
+        check.memory(64.0 * min(count, horizon / coarse), "save_at", save_at)
         stride = max(1, round(horizon / coarse / (count - 1)))
         marks = stride * np.arange(max(1, round(horizon / coarse / stride)) + 1)
     else:

@@ -23,6 +23,8 @@ _PANELS = 256  # of the angle; the densities are smooth there
 _REACH = 14.0  # standard deviations of the cosine, beyond which nothing is left
 _NODES = np.polynomial.legendre.leggauss(16)
 
+_MOST_DEGREE = 10_000  # far beyond what is not rounding
+
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -109,7 +111,7 @@ def zonal_spectrum(
     """
     d = check.integer(d, "d", at_least=2)
     inputs = check.choice(inputs, "inputs", ("sphere", "hypercube"))
-    degree = check.integer(degree, "degree", at_least=0, at_most=None if inputs == "sphere" else d)
+    degree = check.integer(degree, "degree", at_least=0, at_most=_MOST_DEGREE if inputs == "sphere" else d)
     if isinstance(kernel, Model):
         kernel = _of_model(kernel, d, blocks)
     elif blocks is not None:

@@ -82,7 +82,9 @@ def modified_flow(
     flow = _RadialFlow(model)
     h, end = check.number(step, "step", at_least=0), check.number(horizon, "horizon", above=0)
     if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
-        times = np.linspace(0.0, end, check.integer(save_at, "save_at", at_least=2))
+        count = check.integer(save_at, "save_at", at_least=2)
+        check.memory(64.0 * count, "save_at", save_at)
+        times = np.linspace(0.0, end, count)
     else:
         times = check.times(save_at, "save_at", end)
     radii = flow.radii(h, times)
