@@ -77,9 +77,11 @@ class GaussianExact:
         """U(θ_i, θ'_j) = E[σ*(x; θ_i) σ*(x; θ'_j)], shape (n, m)."""
         out = np.zeros((len(theta), len(other)))
         for part in self._parts:
-            out += part.weight * _core.pair_matrix(
+            pairs = _core.pair_matrix(
                 self._network._core, self._seen(part, theta), self._seen(part, other), self._threads
             )
+            pairs *= part.weight
+            out += pairs
         return out
 
     def psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
