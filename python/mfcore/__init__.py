@@ -42,7 +42,6 @@ from .neurons._independent import Nonlinear
 from .neurons._methods import GD, SGD, Particles
 from .reductions._init import ReducedInit
 from .reductions._model import ReducedModel
-from .runs._annealed import Annealed
 from .runs._observe import all_replicas
 from .runs._solve import log_times, resume, solve
 from .runs._split import gather
@@ -61,7 +60,6 @@ __all__ = [
     "JKO",
     "PDE",
     "SGD",
-    "Annealed",
     "Atoms",
     "Bisection",
     "Certificate",

@@ -23,7 +23,6 @@ from ..measures._measure import Density
 from ..perturbations._relaxation import Relaxation, relaxation
 from ..plots._axes import COLORS
 from ..reductions._model import ReducedModel
-from ..runs._annealed import Annealed
 from ..runs._trajectory import Trajectory
 from ..stationary._certificate import certificate
 from ..stationary._gibbs import gibbs
@@ -57,11 +56,10 @@ class Size:
     step: float = 0.01
     points: int = 41
     temperatures: int = 9
-    every: float = 0.25
 
 
 FULL = Size()
-QUICK = Size(cells=200, step=0.04, points=17, temperatures=5, every=1.0)
+QUICK = Size(cells=200, step=0.04, points=17, temperatures=5)
 
 
 def temperature(t: float) -> float:
@@ -127,7 +125,7 @@ def _cooled(work: Work, start: Density, size: Size) -> tuple[Trajectory, Traject
         "observe": {"objective": lambda rho: free_energy(OBJECTIVE, rho) - least},
     }
     return (
-        work.solve("cooled", MODEL, Annealed(pde, size.every, temperature), **options),
+        work.solve("cooled", replace(MODEL, temperature=temperature), pde, **options),
         work.solve("warm", MODEL, pde, **options),
     )
 

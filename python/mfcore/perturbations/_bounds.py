@@ -109,9 +109,11 @@ def bounds(
     """
     count, draws = check.count(neurons, "neurons"), check.integer(replicas, "replicas", at_least=2)
     target = target_of(model, measure)
+    noisy = float(target.temperature) > 0  # refuses forces that change with time
+    float(target.ridge)
     generator = generator_of(rng)
     found = [*_neurons(target, measure, count, draws, expectation, generator, threads)]
-    if target.temperature == 0:
+    if not noisy:
         found += _convexity(model, measure)
     elif isinstance(measure, Density):
         reduced = reduction_for(model, measure)
