@@ -75,8 +75,8 @@ def nodes_of(model: Model, limit: bool, n: int | None, finer: bool = False) -> N
     if isinstance(law, Dataset):
         raise ValueError(
             f"data must have a symmetry, which leaves the limit few coordinates, got {law!r}: without one, "
-            f"neurons may have at most {MAX_PLAIN_ROW} parameters, and these have {model.row}. For the limit use "
-            "mf.Nonlinear(N, mf.Particles(20 * N)), which runs on any data, as networks do"
+            f"neurons may have at most {MAX_PLAIN_ROW} parameters, and these have {model.row}. For the limit "
+            "use mf.Nonlinear(N, mf.Particles(20 * N)), which runs on any data, as networks do"
         )
     raise ValueError(
         f"data must have a symmetry to be reduced, got {law!r}; laws with a reduction: {_reduced_laws()}; "
