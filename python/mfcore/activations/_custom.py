@@ -54,7 +54,9 @@ class Custom(Activation):
             for function, name in ((self.function, "function"), (self.slope, "slope")):
                 if not callable(function):
                     what = (
-                        "a function of arrays in Python" if name == "slope" else f"callable, or {SIGNATURE}"
+                        "the derivative of function, as a function of arrays"
+                        if name == "slope"
+                        else f"callable, or {SIGNATURE}"
                     )
                     raise ValueError(f"{name} must be {what}, got {function!r}")
         elif self.slope is not None or self.curvature is not None:
