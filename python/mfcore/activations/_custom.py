@@ -168,7 +168,7 @@ def custom(
     strip: float | None = None,
     check: bool = True,
 ) -> Custom:
-    """The activation that a function of yours is.
+    """Make an activation of a function of your own, which the core calls at compiled speed if it is compiled.
 
     At compiled speed: `function` is ``numba.cfunc``, ``scipy.LowLevelCallable`` or a ctypes function pointer
     ``void f(int64 n, double* z, double* value, double* slope, double* curvature, void* user)`` that fills

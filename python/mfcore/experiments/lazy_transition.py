@@ -157,7 +157,7 @@ def _rows(
             "kappa": ("κ", -1.0),
         }
         inside = {key: values[lazy] for key, values in sweeps[name].items()}
-        why = f"terms of the next order are seen at α = {LAZY:g}"
+        why = dict.fromkeys(known, f"terms of the next order are seen at α = {LAZY:g}")
         rows += slope_rows(scales[lazy], inside, known, start, why)
     pairs = sweeps["pairs"]
     ratio = pairs["test"][-1] / pairs["linear"][-1]
