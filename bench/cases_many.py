@@ -9,15 +9,15 @@ import numpy as np
 
 from .harness import Case
 
-RUNS, STEPS, QUICK = 32, 80_000, 200  # steps of a run: most of a second, so that starting processes is little
+RUNS, STEPS, QUICK = 32, 1_000_000, 200  # steps of a run: a second, so that starting processes is little
 
 
 def final_risk(neurons: int, delta: float, steps: int, rng: int, threads: int) -> float:
     """The risk that one network ends with."""
     law = mf.data.IsotropicGaussians(d=40, delta=delta)
     model = mf.Model(law, mf.Network(mf.activations.relu), mf.init.Radial(1.0))
-    method = mf.SGD(neurons, step=1e-4)
-    run = mf.solve(model, method, horizon=1e-4 * steps, save_at=2, rng=rng, threads=threads)
+    method = mf.SGD(neurons, step=1e-5)
+    run = mf.solve(model, method, horizon=1e-5 * steps, save_at=2, rng=rng, threads=threads)
     return float(run.risk[-1])
 
 
