@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from time import sleep
 from typing import Any
 from unittest import mock
@@ -109,10 +110,20 @@ def wide(quick: bool) -> Iterator[Case]:
 
             return run
 
-        contenders: dict[str, Callable[[], Any]] = {"mfcore": Prepared(ours)}
+        flops = 4.0 * batch * n * d
+        contenders: dict[str, Callable[[], Any]] = {
+            "mfcore": Prepared(ours),
+            "80 GF/s": partial(sleep, flops / 80e9),
+        }
         if n <= 10_000:
             contenders["numpy"] = Prepared(numpy)
-        yield Case(f"SGD.step, N={n:,}, d={d}, batch {batch}", contenders, flops=4.0 * batch * n * d)
+        yield Case(
+            f"SGD.step, N={n:,}, d={d}, batch {batch}",
+            contenders,
+            flops=flops,
+            checks={name: call for name, call in contenders.items() if name != "80 GF/s"},
+            bars={} if quick else {"80 GF/s": 1.0},
+        )
     n, d, steps = (60, 10, 8) if quick else (20_000, 1000, 80)
     X, y = rng.normal(size=(steps, d)), rng.normal(size=steps)
 
