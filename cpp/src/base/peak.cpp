@@ -8,7 +8,7 @@
 #include "base/parallel.hpp"
 #include "base/simd.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace {
 
 double seconds() {
@@ -67,4 +67,4 @@ double memory_bandwidth(int threads) {
     return 2e-9 * static_cast<double>(n * sizeof(double)) / time;
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace {
 
 constexpr std::align_val_t kLine{64}, kHugePage{std::size_t{1} << 21};
@@ -88,4 +88,4 @@ ScratchStore& ScratchStore::mine() {
 ScratchStore::Scope::Scope(ScratchStore& store) : outer_(innermost) { innermost = &store; }
 ScratchStore::Scope::~Scope() { innermost = outer_; }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Keeps blocks of memory that were given back, up to `most` bytes, for those who take as much again. Of too
 /// many it frees those that have waited longest. One thread at a time.
@@ -84,4 +84,4 @@ struct ScratchAllocator {
 template <class T>
 using Scratch = std::vector<T, ScratchAllocator<T>>;
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -8,7 +8,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/data/data.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 
 /// A matrix of our own, rows without gaps.
 struct Copy {
@@ -66,4 +66,4 @@ private:
     Copy directions_;
 };
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

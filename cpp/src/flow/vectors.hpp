@@ -6,7 +6,7 @@
 
 #include "mfcore/flow/flow.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 
 /// What `body` returns, or `out_of_time` if that was wanted in its midst: it leaves the state as it was then.
 template <class Body>
@@ -99,4 +99,4 @@ inline bool project(const System& system, Vector& y) {
     return changed;
 }
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

@@ -7,7 +7,7 @@
 #include "base/parallel.hpp"
 #include "sgd/run.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 End run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop) {
     if (runs.size() == 1 && runs[0]->step() < target) return runs[0]->run(target, threads, wants_stop);
@@ -54,4 +54,4 @@ template std::unique_ptr<Sgd> make_sgd<double>(const Network&, ConstMat, Sampler
                                                SgdParams);
 template std::unique_ptr<Sgd> make_sgd<float>(const Network&, ConstMat, SamplerPtr, std::uint64_t, SgdParams);
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd
