@@ -11,7 +11,7 @@
 #include "base/simd.hpp"
 #include "mfcore/base/aligned.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace {
 
 double seconds() {
@@ -82,4 +82,4 @@ double memory_bandwidth(int threads) {
     return 2e-9 * static_cast<double>(n * sizeof(double)) / time;
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

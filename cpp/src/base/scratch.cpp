@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace {
 
 constexpr std::align_val_t kLine{64}, kHugePage{std::size_t{1} << 21};
@@ -114,4 +114,4 @@ bool KeptMemory::suits(std::size_t bytes) {
 KeptMemory::KeptMemory(std::size_t bytes) : bytes_(bytes), data_(ScratchStore::mine().take(bytes)) {}
 KeptMemory::~KeptMemory() { ScratchStore::mine().give(data_, bytes_); }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Keeps blocks of memory that were given back, up to `most` bytes, for those who take as much again. Of too
 /// many it frees those that have waited longest. One thread at a time. Inside of a Scope a
@@ -105,4 +105,4 @@ struct FilledScratchAllocator : ScratchAllocator<T> {
 template <class T>
 using FilledScratch = std::vector<T, FilledScratchAllocator<T>>;
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

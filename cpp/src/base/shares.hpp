@@ -7,7 +7,7 @@
 
 #include "base/parallel.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Call body(task) for tasks 0 .. n-1 of about equal cost, as for_tasks does. A member first does a share of its
 /// own, the same one in every loop over as many tasks, and then what others have not begun of theirs: what it
@@ -41,4 +41,4 @@ void for_shares(Index n, int threads, Body&& body) {
     keeper.rethrow();
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -12,7 +12,7 @@
 
 #include "base/simd.hpp"
 
-namespace mfcore::inline base::tiles {
+namespace mfcore::inline MFCORE_LEVEL::inline base::tiles {
 
 using simd::Vec;
 
@@ -100,4 +100,4 @@ void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrin
     } while (q < x.rows);
 }
 
-}  // namespace mfcore::inline base::tiles
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::tiles

@@ -6,7 +6,7 @@
 #include "mfcore/base/run.hpp"
 #include "mfcore/data/data.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 
 /// Samples first .. first + x.rows - 1 of the sampler, drawn in parallel where it allows that.
 void draw_samples(const Sampler& sampler, std::uint64_t seed, Index first, Mat x, double* y, int threads);
@@ -38,4 +38,4 @@ Index for_chunks(const Sampler& sampler, std::uint64_t seed, Index samples, Inde
     return done;
 }
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -10,7 +10,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 namespace {
 
 using random::Purpose;
@@ -204,4 +204,4 @@ SamplerPtr linear(Index d, const double* w, ConstMat root, double noise) {
     return std::make_shared<MultiIndex>(Inputs::gaussian, d, std::move(labels), noise, root);
 }
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

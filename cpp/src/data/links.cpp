@@ -7,7 +7,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/data/data.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 namespace {
 
 /// table(j, k) = h_k(z_j) by h_{k+1} = (z h_k - sqrt(k) h_{k-1}) / sqrt(k+1), for one sample z.
@@ -90,4 +90,4 @@ Link network_link(Network network, ConstMat theta, Index d) {
     return link;
 }
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -9,7 +9,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/data/data.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 
 /// A matrix of our own, rows without gaps.
 struct Copy {
@@ -67,4 +67,4 @@ private:
     Copy directions_;
 };
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -10,7 +10,7 @@
 #include "features/moments.hpp"
 #include "mfcore/features/features.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 namespace {
 
 constexpr Index kLongChunk = 200'000'000;  // nanoseconds
@@ -153,4 +153,4 @@ Index interaction(const Network& network, ConstMat theta, ConstMat other, const 
     });
 }
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

@@ -7,7 +7,7 @@
 #include "data/chunks.hpp"
 #include "network/neurons.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 namespace {
 
 /// Number of samples that pass through all tiles together: enough for the backward product to amortise its
@@ -226,4 +226,4 @@ Index potential(const Network& network, ConstMat theta, const Measure* rho, cons
     });
 }
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

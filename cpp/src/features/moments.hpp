@@ -9,7 +9,7 @@
 
 #include "network/neurons.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 
 /// Samples of one block: at least 20 blocks for a useful error, at most 512 samples each so that a block of a
 /// tile stays in cache.
@@ -204,4 +204,4 @@ private:
     bool gradient_;
 };
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

@@ -9,7 +9,7 @@
 #include "base/scratch.hpp"
 #include "network/neurons.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 namespace {
 
 constexpr Index kBlock = 240;              // neurons whose rows are in memory: whole tiles of any width
@@ -159,4 +159,4 @@ void tangent_kernel(const Network& network, const Measure& rho, const Rates& rat
         for (Index j = 0; j < i; ++j) K(i, j) = K(j, i);
 }
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

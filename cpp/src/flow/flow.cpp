@@ -10,7 +10,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 namespace {
 
 using flow::all_finite;
@@ -238,4 +238,4 @@ std::unique_ptr<Flow> fixed_steps(System system, const double* start, const Fixe
     return std::make_unique<FixedSteps>(std::move(system), start, params);
 }
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

@@ -7,7 +7,7 @@
 #include "base/scratch.hpp"
 #include "mfcore/flow/flow.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 
 /// What `body` returns, or `out_of_time` if that was wanted in its midst: it leaves the state as it was then.
 template <class Body>
@@ -100,4 +100,4 @@ inline bool project(const System& system, Vector& y) {
     return changed;
 }
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

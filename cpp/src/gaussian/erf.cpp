@@ -7,7 +7,7 @@
 #include "base/bivariate.hpp"
 #include "gaussian/series.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 using namespace special;
@@ -198,4 +198,4 @@ PairKernelPtr gelu_kernel(const Side& first, const Side& second) {
     return std::make_unique<GeluPairs>(first, second);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

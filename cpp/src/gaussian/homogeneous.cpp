@@ -5,7 +5,7 @@
 #include "gaussian/columns.hpp"
 #include "gaussian/pairs.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 using namespace special;
@@ -105,4 +105,4 @@ void own_homogeneous_potential(const Network& network, const Side& side, const d
     }
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -10,7 +10,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 constexpr Index kBlock = 144;  // a tile of pairs stays in the second cache
@@ -237,4 +237,4 @@ void own_potential(const Network& network, ConstMat theta, const double* weights
     for (Index i = 0; i < theta.rows; ++i) pairs.write(i, value, grad);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

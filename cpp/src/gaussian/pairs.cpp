@@ -12,7 +12,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 constexpr Index kTileRows = 64, kTileCols = 240;  // a tile and its neurons stay in the second cache
@@ -230,4 +230,4 @@ void write_potential(const Network& network, const Side& side, Index i, const Pa
     for (Index k = 0; k < side.d; ++k) out[network.w_at() + k] = a * (along * w[k] + pull[k]);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -7,7 +7,7 @@
 #include "base/scratch.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// The first or the second neurons of all pairs: a, m = b and R = |w| of every neuron, padded with harmless
 /// values to whole packs.
@@ -116,4 +116,4 @@ struct Correlation {
 
 inline constexpr double kParallel = 2e-16;  ///< angles below are rounding
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

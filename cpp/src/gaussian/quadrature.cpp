@@ -11,7 +11,7 @@
 #include "gaussian/rule.hpp"
 #include "gaussian/series.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 constexpr double kDigits =
@@ -243,4 +243,4 @@ PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coe
     return std::make_unique<Quadrature>(first, second, one, two);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

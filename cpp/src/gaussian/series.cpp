@@ -6,7 +6,7 @@
 #include "base/parallel.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 Coefficients::Coefficients(const Side& side, Index terms, const double* weights, int threads)
     : terms_(terms),
       slopes_(to_size(side.padded * (terms + 1))),
@@ -105,4 +105,4 @@ Terms::Terms(Index most, bool all, double left_out, double far_cost)
         reach_of_[choice] = reach(kTermCounts[choice]);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -10,7 +10,7 @@
 #include "gaussian/pairs.hpp"
 #include "mfcore/base/aligned.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// Computes and holds the coefficients of every neuron of a side, in blocks of kWidth neurons: entry k of a
 /// neuron is at slopes(j)[k * kWidth] and means(j)[k * kWidth].
@@ -80,4 +80,4 @@ private:
     std::array<double, kTermCounts.size()> reach_of_;
 };
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

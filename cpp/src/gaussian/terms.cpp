@@ -6,7 +6,7 @@
 
 #include "gaussian/tiles.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 void PairTiles::add_terms(PairBlock& block, Index terms, Index i, Index j, double* row_sums,
                           double* col_sums) const {
@@ -97,4 +97,4 @@ void PairTiles::close_columns(Index j, Index terms, const double* sums, PairSums
     }
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -7,7 +7,7 @@
 
 #include "gaussian/series.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// Sums over the partners j of a neuron, sum_j weight_j (K00, K10, K20): one entry per neuron, whole packs.
 struct PairSums {
@@ -133,4 +133,4 @@ private:
 void write_potential(const Network& network, const Side& side, Index i, const PairSums& sums,
                      const double* pull, double* value, Mat* grad);
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

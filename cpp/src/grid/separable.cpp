@@ -12,7 +12,7 @@
 #include "grid/panel_basis.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 namespace {
 
 using namespace panels;
@@ -253,4 +253,4 @@ Index SeparableFeatures::potential(const double* g, ConstMat z, double* value, d
                       });
 }
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

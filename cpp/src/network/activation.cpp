@@ -9,7 +9,7 @@
 #include "mfcore/base/errors.hpp"
 #include "network/kinds.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 namespace {
 
 using namespace simd;
@@ -153,4 +153,4 @@ void evaluate(const Activation& sigma, Index n, const T* z, T* value, T* slope, 
 template void evaluate(const Activation&, Index, const double*, double*, double*, double*);
 template void evaluate(const Activation&, Index, const float*, float*, float*, float*);
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

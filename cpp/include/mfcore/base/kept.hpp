@@ -2,7 +2,7 @@
 // Memory of large results that is kept from one call to the next, as that of kernels is (base/scratch.hpp).
 #include <cstddef>
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Memory that returns to the store of the thread that drops it: results of calls in a loop use the same pages.
 /// Beginning at a cache line, not filled.
@@ -22,4 +22,4 @@ private:
     void* data_;
 };
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base
