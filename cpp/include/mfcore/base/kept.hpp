@@ -2,6 +2,8 @@
 // Memory of large results that is kept from one call to the next, as that of kernels is (base/scratch.hpp).
 #include <cstddef>
 
+#include "mfcore/base/level.hpp"
+
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Memory that returns to the store of the thread that drops it: results of calls in a loop use the same pages.
