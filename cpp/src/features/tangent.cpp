@@ -3,11 +3,11 @@
 #include "mfcore/features/tangent.hpp"
 
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "base/parallel.hpp"
 #include "base/products.hpp"
+#include "base/scratch.hpp"
 #include "network/neurons.hpp"
 
 namespace mfcore::inline features {
@@ -46,7 +46,7 @@ public:
 
 private:
     std::size_t size(bool wanted) const { return wanted ? static_cast<std::size_t>(inputs_ * kBlock) : 0; }
-    ConstMat view(const std::vector<double>& of) const { return {of.data(), inputs_, kBlock}; }
+    ConstMat view(const Scratch<double>& of) const { return {of.data(), inputs_, kBlock}; }
 
     static std::vector<double> roots_of(const Measure& rho, Index begin, Index end) {
         std::vector<double> roots(end - begin);
@@ -96,7 +96,7 @@ private:
     }
 
     Index inputs_;
-    std::vector<double> value_, slope_, normal_;
+    Scratch<double> value_, slope_, normal_;  // rows that compute() fills
 };
 
 /// to(r, c) += factor <x_r, y_c> for rows of x and y: an entry is the same wherever its tile begins.
@@ -119,8 +119,8 @@ void tangent_kernel(const Network& network, const Measure& rho, const Rates& rat
     const double of_b = network.has_b() ? rates.b : 0.0;
     BlockRows left(x.rows, value, sphere), right(other ? y.rows : 0, value, sphere);
     // What multiplies r_b + r_w <x, x'>.
-    const auto slopes = std::make_unique<double[]>(static_cast<std::size_t>(x.rows * y.rows));
-    const Mat B(slopes.get(), x.rows, y.rows);
+    Scratch<double> slopes(static_cast<std::size_t>(x.rows * y.rows), 0.0);
+    const Mat B(slopes.data(), x.rows, y.rows);
     const Index rows = (x.rows + kTile - 1) / kTile, cols = (y.rows + kTile - 1) / kTile;
     const auto for_tiles = [&](Index work,
                                auto&& body) {  // of one set of inputs those on and above the diagonal
