@@ -25,8 +25,8 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
         line = text.count("\n", 0, block.start(1))
         if ">>>" in block[1]:
             example = doctest.DocTestParser().get_doctest(block[1], names, document.name, str(document), line)
+            example.globs = names  # no copy: functions of earlier blocks see later names
             doctest.DebugRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)
-            names = example.globs
         else:
             code = re.sub(r"^%", "# %", block[1], flags=re.MULTILINE)  # a notebook's command
             exec(compile("\n" * line + code, document, "exec"), names)
