@@ -181,5 +181,5 @@ def _entropy(reduced: ReducedModel, density: Density) -> Iterator[Theorem]:
             "inf R": f"mf.optimum on the box, gap {best.gap:.1e}",
         },
         left,
-        math.nan,
+        nan,
     )
