@@ -166,7 +166,7 @@ def draw(panels: list[Any], work: Work, dims: tuple[int, ...]) -> None:
         together = (
             [[j] for j in range(1, values.shape[1])] if leap == 1 else [list(range(1, values.shape[1]))]
         )
-        _label(ax, n, values[:, 0], 0.75, "$w_1$", COLORS[0], (-5, "right"))
+        _label(ax, n, values[:, 0], 0.85, "$w_1$", COLORS[0], (-5, "right") if leap == 1 else (5, "left"))
         for k, group in enumerate(together):
             for j in group:
                 ax.plot(n, values[:, j], color=COLORS[j], linewidth=1.4)
