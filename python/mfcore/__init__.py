@@ -43,7 +43,6 @@ from .neurons._layer_wise import LayerWise
 from .neurons._methods import GD, SGD, Particles
 from .reductions._init import ReducedInit
 from .reductions._model import ReducedModel
-from .runs._annealed import Annealed
 from .runs._observe import all_replicas
 from .runs._solve import log_times, resume, solve
 from .runs._split import gather
@@ -62,7 +61,6 @@ __all__ = [
     "JKO",
     "PDE",
     "SGD",
-    "Annealed",
     "Atoms",
     "Bisection",
     "Certificate",

@@ -22,7 +22,7 @@ from ..atoms._atoms import Atoms
 from ..model import Model
 from ..network import Network
 from ..neurons._methods import SGD
-from ..plots._axes import COLORS, TEXT, marker
+from ..plots._axes import COLORS, DASHES, TEXT, marker
 from ..runs._trajectory import Trajectory
 from ..theory._coefficients import fourier
 from ._appendix import APPENDIX, appendix_rows, held
@@ -234,7 +234,11 @@ def _figure(runs: Any) -> Any:
     for name, leap in (("leap-2", 2), ("leap-3", 3)):
         stuck = runs[name]
         left.plot(
-            stuck.t[1:], stuck.risk[1:], color=COLORS[leap], linestyle="--", label=f"limit, leap {leap}"
+            stuck.t[1:],
+            stuck.risk[1:],
+            color=COLORS[leap],
+            linestyle=DASHES[leap - 1],
+            label=f"limit, leap {leap}",
         )
         nets = runs[f"sgd-{name}"]
         left.plot(

@@ -17,7 +17,7 @@ from ..lazy._bounds import LazyBounds, lazy_bounds
 from ..lazy._kernel import tangent_kernel
 from ..lazy._laziness import Laziness, laziness
 from ..perturbations._approximation import approximation_gap, path_norm
-from ..perturbations._bounds import Theorem, bounds
+from ..perturbations._bounds import bounds
 from ..perturbations._diagnose import Diagnosis, diagnose
 from ..perturbations._fixed_points import FixedPoint, fixed_points
 from ..perturbations._fluctuations import Fluctuations, fluctuations
@@ -25,6 +25,7 @@ from ..perturbations._paths import RiskPath, along
 from ..perturbations._quantise import quantise
 from ..perturbations._relaxation import Relaxation, relaxation
 from ..perturbations._stability import Stability, stability
+from ..perturbations._theorem import Theorem
 from ._budget import GAPS, RUNGS, Bound, Ladder
 from ._coefficients import fourier, hermite
 from ._filtered import filtered_pca
