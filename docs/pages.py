@@ -29,7 +29,7 @@ TAKES = {
     "time-scales": "2 minutes (six decades of time, and networks of finite d)",
     "filtered-pca": "5 minutes (dimensions to 400, 24 draws of up to 51,200 samples)",
     "sample-size": "2 minutes (5 dimensions to 640, five widths, 16 networks of each)",
-    "leap": "15 minutes (16 neurons, d to 2,048, 256 and 64 for s ≤ 2, s = 3 and s = 4; 3·10⁷ online samples)",
+    "leap": "15 minutes (16 neurons, d to 2,048 for s ≤ 2; 3·10⁷ samples of online SGD)",
     "quartic-sphere": "5 minutes (200 neurons on up to 19,000 samples, six draws of each)",
     "approximation": "a minute",
     "fluctuations": "2 minutes (1,200 networks)",

@@ -206,8 +206,7 @@ def _map(ax: Any, found: FloatArray, size: Size) -> None:
             style: dict[str, Any] = {"color": COLORS[0] if good else COLORS[1], "markersize": 5}
             ax.plot(ratio, gamma, marker="o" if good else "x", linestyle="none", **style)
     fine = np.linspace(size.gammas[0], size.gammas[-1], 60)
-    border = [border(size.flow_dim, float(g)) for g in fine]
-    ax.plot(border, fine, color="black", linewidth=1.2, zorder=1)
+    ax.plot([border(size.flow_dim, float(g)) for g in fine], fine, color="black", linewidth=1.2, zorder=1)
     ax.axvline(1.1, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
     ax.set(xlabel="γ₄ / γ₂²", ylabel="γ₂", title="learned (●) or not (×)")
 
