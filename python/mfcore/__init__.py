@@ -39,6 +39,7 @@ from .model import Model
 from .movements._jko import JKO
 from .network import Network
 from .neurons._independent import Nonlinear
+from .neurons._layer_wise import LayerWise
 from .neurons._methods import GD, SGD, Particles
 from .reductions._init import ReducedInit
 from .reductions._model import ReducedModel
@@ -67,6 +68,7 @@ __all__ = [
     "Density",
     "Estimate",
     "Exact",
+    "LayerWise",
     "Linearized",
     "Model",
     "MonteCarlo",

@@ -22,7 +22,7 @@ from ..model import Model
 from ..network import Network
 from ..perturbations._approximation import approximation_gap
 from ..perturbations._quantise import quantise
-from ..plots._axes import COLORS
+from ..plots._axes import COLORS, TEXT, marker
 from . import _best_neurons
 from ._panels import blank, quiet
 from ._report import Report
@@ -170,20 +170,21 @@ def _figure(
         quiet(ax)
         for k, method in enumerate(METHODS):
             mean = np.abs(excess[f"{name}/{method}"]).mean(axis=1)
-            ax.plot(neurons, mean, "o-", color=COLORS[k], markersize=3.5, linewidth=0.8, label=method)
+            name_of = {"iid": "independent"}.get(method, method)
+            ax.plot(neurons, mean, color=COLORS[k], linewidth=0.8, label=name_of, **marker(k))
         ax.plot(neurons, gaps[name] / neurons, color="black", linestyle="--", linewidth=0.8, label="gap/$N$")
-        ax.set(xscale="log", yscale="log", xlabel="$N$", title=name)
+        ax.set(xscale="log", yscale="log", xlabel="neurons $N$")
+        ax.set_title(f"labels: {'the law itself' if name == 'teacher' else 'sin 3x'}", fontsize=TEXT)
     panels[0].set_ylabel("mean of $|R_N - R|$")
-    panels[0].legend(frameon=False)
+    panels[0].legend(frameon=False, fontsize=TEXT - 1)
     counts, least, gap = best
     seen = least > 1e-15
-    quiet(last).plot(
-        counts[seen], least[seen], "o", color=COLORS[3], markersize=2.5, label="best $N$ neurons"
-    )
+    dots: dict[str, Any] = {"color": COLORS[3], "markersize": 2.5, "label": "best $N$ neurons"}
+    quiet(last).plot(counts[seen], least[seen], "o", **dots)
     last.plot(counts, 0.5 * gap / counts, color="black", linestyle="--", linewidth=0.8, label="gap/$2N$")
     top = (least * counts**2)[counts >= 8].max()
     last.plot(counts, top / counts**2, color="black", linestyle=":", linewidth=0.8, label="slope $-2$")
-    last.set(xscale="log", yscale="log", xlabel="$N$", title="the best N, with decay")
-    last.set_ylabel(r"$\min E_N - \inf E$")
-    last.legend(frameon=False)
+    last.set(xscale="log", yscale="log", xlabel="neurons $N$", ylabel=r"$\min E_N - \inf E$")
+    last.set_title("labels: sin 3x, with decay", fontsize=TEXT)
+    last.legend(frameon=False, fontsize=TEXT - 1)
     return figure

@@ -93,7 +93,7 @@ def fluctuations(
     expectation: Expectation | None = None,
     rng: RNG = 0,
 ) -> Fluctuations:
-    """Leading order in 1/N of what separates N neurons (independent draws of ρ₀) from their limit.
+    """Compute how far N neurons (independent draws of ρ₀) are from their limit, to leading order in 1/N.
 
     f_N at time t is a function F of the empirical law ρ₀ + ν of the start. With D its derivative in the
     direction δ_θ − ρ₀ of one more neuron at θ, N E‖f_N − f‖² → ∫‖DF‖²dρ₀, N Var R_N → 4∫E[(f − y)DF]²dρ₀,

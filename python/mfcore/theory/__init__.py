@@ -33,6 +33,7 @@ from ._kernel_ridge import RegressionDraws, kernel_ridge
 from ._ladder import ladder
 from ._leap import information_exponent, isoleap, leap
 from ._rates import Rate, Rates, rates_in_dimension
+from ._second_layer import second_layer
 from ._spectrum import RegressionRisk, Spectrum, regression_risk, zonal_spectrum
 from ._steps import StepProposal, modified_flow, propose_step
 
@@ -79,6 +80,7 @@ __all__ = [
     "rates_in_dimension",
     "regression_risk",
     "relaxation",
+    "second_layer",
     "stability",
     "tangent_kernel",
     "zonal_spectrum",
