@@ -32,6 +32,17 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
             exec(compile("\n" * line + code, document, "exec"), names)
 
 
+def test_the_loop_in_pytorch_that_a_page_shows_takes_the_steps_of_ours():
+    torch = pytest.importorskip("torch", reason="of the extra bench; the page runs the same in NumPy")
+    text = (ROOT / "docs" / "guides" / "own-loop.md").read_text("utf-8")
+    names = {}
+    exec(re.search(CODE, text, re.MULTILINE | re.DOTALL)[1], names)
+    ours, inputs, labels = names["ours"], torch.tensor(names["X"]), names["y"]
+    names |= {"torch": torch, "samples": zip(inputs, labels, strict=True), "N": len(ours)}
+    exec(re.search(r"^```text\n(theta = .*?)^```", text, re.MULTILINE | re.DOTALL)[1], names)
+    assert abs(names["theta"].detach().numpy() - ours).max() < 1e-13  # 500 steps of rounding
+
+
 def test_code_of_pages_is_no_wider_than_the_site_shows():
     for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")):
         text = page.read_text("utf-8")

@@ -215,6 +215,8 @@ def array(
         want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
         flat = len(shape) == 1 and raw.ndim == 2 and 1 in raw.shape
         remedy = f"; {name}.ravel() has one dimension" if flat else ""
+        if len(shape) == 1 and raw.ndim == 0:
+            remedy = f"; a single number goes in a list, [{shown(raw[()])}]"
         raise ValueError(f"{name} must have shape ({want}), got {raw.shape}{remedy}")
     if raw.size == 0 and not empty:
         raise ValueError(f"{name} must not be empty, got shape {raw.shape}")

@@ -21,7 +21,7 @@ from ..model import Model
 from ..network import Network
 from ..perturbations._approximation import approximation_gap
 from ..perturbations._quantise import quantise
-from ..plots._axes import COLORS
+from ..plots._axes import COLORS, TEXT, marker
 from ._panels import blank, quiet
 from ._report import Report
 from ._row import Row, sample
@@ -151,9 +151,11 @@ def _figure(size: Size, excess: dict[str, FloatArray], gaps: dict[str, float]) -
         quiet(ax)
         for k, method in enumerate(METHODS):
             mean = np.abs(excess[f"{name}/{method}"]).mean(axis=1)
-            ax.plot(neurons, mean, "o-", color=COLORS[k], markersize=3.5, linewidth=0.8, label=method)
+            name_of = {"iid": "independent"}.get(method, method)
+            ax.plot(neurons, mean, color=COLORS[k], linewidth=0.8, label=name_of, **marker(k))
         ax.plot(neurons, gaps[name] / neurons, color="black", linestyle="--", linewidth=0.8, label="gap/$N$")
-        ax.set(xscale="log", yscale="log", xlabel="$N$", title=name)
+        ax.set(xscale="log", yscale="log", xlabel="neurons $N$")
+        ax.set_title(f"labels: {'the law itself' if name == 'teacher' else 'sin 3x'}", fontsize=TEXT)
     panels[0].set_ylabel("mean of $|R_N - R|$")
-    panels[0].legend(frameon=False)
+    panels[0].legend(frameon=False, fontsize=TEXT - 1)
     return figure

@@ -21,7 +21,7 @@ from ..atoms._atoms import Atoms
 from ..model import Model
 from ..network import Network
 from ..neurons._methods import SGD
-from ..plots._axes import COLORS, TEXT, marker
+from ..plots._axes import COLORS, DASHES, TEXT, marker
 from ..runs._trajectory import Trajectory
 from ..theory._coefficients import fourier
 from ._panels import blank, over_limit, quiet
@@ -221,7 +221,11 @@ def _figure(runs: Any) -> Any:
     for name, leap in (("leap-2", 2), ("leap-3", 3)):
         stuck = runs[name]
         left.plot(
-            stuck.t[1:], stuck.risk[1:], color=COLORS[leap], linestyle="--", label=f"limit, leap {leap}"
+            stuck.t[1:],
+            stuck.risk[1:],
+            color=COLORS[leap],
+            linestyle=DASHES[leap - 1],
+            label=f"limit, leap {leap}",
         )
     names = ("$z_1$", "$z_1z_2$", "$z_1z_2z_3$", "$z_1z_2z_3z_4$")
     values = sgd.observed["f"]

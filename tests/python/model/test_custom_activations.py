@@ -84,7 +84,7 @@ def test_user_data_of_a_low_level_callable_arrive():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: custom(np.sin), "slope must be a function of arrays"),
+        (lambda: custom(np.sin), "slope must be the derivative of function, as a function of arrays"),
         (lambda: custom("sin", slope=np.cos), "function must be callable"),
         (lambda: custom(spans(), slope=np.cos), "slope and curvature must be left out"),
         (lambda: custom(ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(abs)), "function must be void f"),
