@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 template <class T>
 class Exchange {
@@ -81,4 +81,4 @@ private:
     std::vector<Line> memory_;
 };
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -10,7 +10,7 @@
 #include "mfcore/base/run.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 
 /// Neurons in tiles of R vectors. The last tile is filled up with neurons of a = 0, w = 0, b = 0.
 template <class T, int R>
@@ -185,4 +185,4 @@ inline Index activation_cost(Index rows, Index neurons, Index d) { return rows *
 /// Check shapes: `rows` must have the network's length for inputs in R^d.
 void require_rows(const Network& network, ConstMat rows, Index d, const char* name);
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

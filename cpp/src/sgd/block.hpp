@@ -12,7 +12,7 @@
 #include "sgd/noise.hpp"
 #include "sgd/tile_steps.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 /// The samples and step sizes of one block, of which the first `steps` steps are to be done.
 template <class T>
@@ -297,4 +297,4 @@ private:
     Noise<T, R> noise_;
 };
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -5,7 +5,7 @@
 #include "network/neurons.hpp"
 #include "sgd/block.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 inline constexpr Index kDirectSteps = 32;  // after which pre-activations are computed anew
 /// Of one tile; half of it for two. Measured: 1.1 times the speed of blocks there, 2 at 10 (one tile); 1.7 times
@@ -112,4 +112,4 @@ Index direct_blocks(const Network& network, const SgdParams& params, NeuronTiles
     return done;
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

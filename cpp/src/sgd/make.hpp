@@ -6,7 +6,7 @@
 #include "base/parallel.hpp"
 #include "sgd/run.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 template <class T>
 std::unique_ptr<Sgd> make_checked(const Network& network, Index neurons, Start start, SamplerPtr sampler,
@@ -39,4 +39,4 @@ std::unique_ptr<Sgd> make_sgd(const Network& network, Index neurons, StartRows s
                            std::move(params));
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

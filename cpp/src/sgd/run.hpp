@@ -17,7 +17,7 @@
 #include "sgd/plan.hpp"
 #include "sgd/start.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 template <class T, int R>
 class SgdRun final : public Sgd {
@@ -297,4 +297,4 @@ private:
     std::vector<double> h_, drawn_x_, drawn_y_;
 };
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

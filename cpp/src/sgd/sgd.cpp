@@ -6,7 +6,7 @@
 
 #include "base/parallel.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 End run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop) {
     if (runs.size() == 1 && runs[0]->step() < target) return runs[0]->run(target, threads, wants_stop);
@@ -33,4 +33,4 @@ End run_together(const std::vector<Sgd*>& runs, Index target, int threads, const
                                                            : End::reached;
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

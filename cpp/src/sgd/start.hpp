@@ -6,7 +6,7 @@
 #include "mfcore/sgd/sgd.hpp"
 #include "network/neurons.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 /// The neurons at step 0: rows in the caller's memory, or a function that hands them out.
 class Start {
@@ -70,4 +70,4 @@ void predict_by_tiles(const Network& network, const NeuronTiles<T, R>& tiles, Co
     }
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

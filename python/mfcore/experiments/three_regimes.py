@@ -88,7 +88,10 @@ def _limit(work: Work) -> float:
 
 def _rows(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: float) -> list[Row]:
     rows: list[Row] = []
-    why = f"m = {widths[0]:g} is not large: terms of the next order, and κ has the largest of m curvatures"
+    why = dict.fromkeys(
+        ("displacement", "kernel"), f"terms of the next order in 1/m are seen at m = {widths[0]:g}"
+    )
+    why["kappa"] = "κ has the largest of m curvatures, which grows with m, ever more slowly"
     for name, power in POWERS.items():
         known = {
             "displacement": ("displacement", power - 1),
@@ -96,7 +99,7 @@ def _rows(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: fl
             "kappa": ("κ", power - 1),
         }
         where = f"α(m) = {name}"
-        rows += slope_rows(widths, found[name], known, where, why)
+        rows += slope_rows(widths, found[name], known, where, why, "m")
     lazy, mean_field = found["m^(−1/2)"], found["m^(−1)"]
     rows.append(
         sample(

@@ -54,8 +54,8 @@ class SgdRung:
             [unit.data._run_sampler() for _ in self._seeds],
             self._seeds,
             batch=method.batch,
-            ridge=unit.ridge,
-            temperature=unit.temperature,
+            ridge=float(unit.ridge),
+            temperature=float(unit.temperature),
             rates=(rates["a"], rates["b"], rates["w"]),
             block=1 if method.coupled and model.temperature > 0 else 0,
             single_precision=method.precision == "float32",
@@ -113,7 +113,7 @@ class SgdRung:
     def change_time(self, t: float) -> float:
         """The time nearest to t at which the forces may change: the end of a block of steps."""
         block = self._runs.block_steps
-        return self._clock.time(block * max(1, round(self._clock.step(t) / block)))
+        return self._clock.after(block * round(self._clock.steps_to(t) / block))
 
     def take_over(self, earlier: SgdRung) -> None:
         """Go on from where a rung with other forces is, at the end of a block."""
@@ -196,10 +196,11 @@ class _Clock:
     def time(self, step: int) -> float:
         """The time after `step` steps."""
         if self._short is not None and step > self._short[0]:
-            return self._end + (self._whole_time(step) - self._whole_time(self._short[0] + 1))
-        return self._whole_time(step)
+            return self._end + (self.after(step) - self.after(self._short[0] + 1))
+        return self.after(step)
 
-    def _whole_time(self, step: int) -> float:
+    def after(self, step: int) -> float:
+        """The same of whole steps, none of them shortened."""
         if self._schedule is None:
             return step * self._h
         self._extend(lambda: len(self._times) * _CHUNK > step)
@@ -208,13 +209,14 @@ class _Clock:
 
     def step(self, t: float) -> int:
         """The number of steps whose time is nearest to t; none that would end beyond the end."""
-        step = self._whole_step(t)
+        step = self.steps_to(t)
         if self._short is None:
             return step
         last = self._short[0]
-        return last + 1 if t > 0.5 * (self._whole_time(last) + self._end) else min(step, last)
+        return last + 1 if t > 0.5 * (self.after(last) + self._end) else min(step, last)
 
-    def _whole_step(self, t: float) -> int:
+    def steps_to(self, t: float) -> int:
+        """The same of whole steps, of which more than the run has may be meant."""
         if self._schedule is None:
             return round(t / self._h)
         self._extend(lambda: self._times[-1] > t)

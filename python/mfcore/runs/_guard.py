@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core
 from .._base.check import FloatArray
+from .._base.course import largest
 from .._base.rng import derive
 from ..measures._tangent import LinearMeasure
 from ..model import Model
@@ -43,7 +44,7 @@ class Guard:
             row += int(sum(reduced.volume))
         elif isinstance(model, Model) and model.row is not None:
             row = model.row
-        self._spread = 2 * model.temperature * max(*rates, 1.0) * row
+        self._temperature, self._spread = model.temperature, 2 * max(*rates, 1.0) * row
 
     def rough(self, theta: FloatArray | LinearMeasure) -> Any:
         """The risk of a network on few samples, or those of replicas."""
@@ -77,7 +78,7 @@ class Guard:
         """Why a run of this risk has diverged; empty if it has not."""
         scale = np.maximum(self.start, self._power)
         with np.errstate(over="ignore"):  # a limit of infinity is none
-            limit = MOST_GROWTH * scale * np.square(1 + self._spread * t)
+            limit = MOST_GROWTH * scale * np.square(1 + self._spread * largest(self._temperature, t) * t)
         beyond = np.asarray(risk) > limit
         if not beyond.any():
             return ""

@@ -12,7 +12,7 @@
 #include "mfcore/data/data.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 struct SgdParams {
     /// steps(first, count, h): step sizes h_k > 0 of steps first .. first + count - 1.
@@ -87,4 +87,4 @@ extern template std::unique_ptr<Sgd> make_sgd<double>(const Network&, Index, Sta
 extern template std::unique_ptr<Sgd> make_sgd<float>(const Network&, Index, StartRows, SamplerPtr,
                                                      std::uint64_t, SgdParams);
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd
