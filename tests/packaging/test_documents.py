@@ -25,8 +25,8 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
         line = text.count("\n", 0, block.start(1))
         if ">>>" in block[1]:
             example = doctest.DocTestParser().get_doctest(block[1], names, document.name, str(document), line)
+            example.globs = names  # no copy: functions of earlier blocks see later names
             doctest.DebugRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)
-            names = example.globs
         else:
             code = re.sub(r"^%", "# %", block[1], flags=re.MULTILINE)  # a notebook's command
             exec(compile("\n" * line + code, document, "exec"), names)
@@ -34,7 +34,7 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
 
 def test_the_loop_in_pytorch_that_a_page_shows_takes_the_steps_of_ours():
     torch = pytest.importorskip("torch", reason="of the extra bench; the page runs the same in NumPy")
-    text = (ROOT / "docs" / "guides" / "own-loop.md").read_text("utf-8")
+    text = (ROOT / "docs/guides/own-loop.md").read_text("utf-8")
     names = {}
     exec(re.search(CODE, text, re.MULTILINE | re.DOTALL)[1], names)
     ours, inputs, labels = names["ours"], torch.tensor(names["X"]), names["y"]

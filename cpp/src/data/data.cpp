@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/products.hpp"
+#include "base/scratch.hpp"
 #include "data/sampling.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
@@ -75,7 +76,7 @@ private:
 
     // x + (+-delta) B^T (B x), B = basis: stretches the span by 1 +- delta and leaves the rest alone.
     void stretch_along_basis(Mat x, const double* y) const {
-        std::vector<double> memory(static_cast<std::size_t>(x.rows * s0_));
+        FilledScratch<double> memory(static_cast<std::size_t>(x.rows * s0_));
         const Mat inner{memory.data(), x.rows, s0_};
         row_products(x, basis_.view(), inner);
         const ConstMat e = basis_.view();

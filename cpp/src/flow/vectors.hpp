@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/scratch.hpp"
 #include "mfcore/flow/flow.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline flow {
@@ -18,7 +19,7 @@ End unless_interrupted(Body&& body) {
     }
 }
 
-using Vector = std::vector<double>;
+using Vector = FilledScratch<double>;
 
 inline bool all_finite(const Vector& y) {
     return std::all_of(y.begin(), y.end(), [](double v) { return std::isfinite(v); });

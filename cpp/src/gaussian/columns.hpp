@@ -75,7 +75,7 @@ private:
     }
 
     Index d_, stride_;
-    std::vector<double> tiles_, rows_;
+    FilledScratch<double> tiles_, rows_;
 };
 
 /// Call body(i, j) once for every pair i <= j of blocks. In each round every block has one partner, and waits

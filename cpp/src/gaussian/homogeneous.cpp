@@ -43,7 +43,7 @@ private:
     }
 
     void block_pair(Index i, Index j) {
-        std::vector<double> buffer(kBlock * kBlock);
+        FilledScratch<double> buffer(kBlock * kBlock);
         double* const tile = buffer.data();
         const Index rows = std::min(kBlock, side_.n - i), cols = std::min(kBlock, side_.n - j);
         columns_.gram(side_, i, rows, j, cols, tile, kBlock);
@@ -72,9 +72,9 @@ private:
 
     const Side& side_;
     AngleForm form_;
-    std::vector<double> c_, cR_, spread_;
+    FilledScratch<double> c_, cR_, spread_;
     Columns columns_;
-    std::vector<double> pull_;
+    FilledScratch<double> pull_;
 };
 
 }  // namespace

@@ -35,9 +35,9 @@ private:
     void smooth_neuron(const Side& side, Index j);
 
     Index terms_;
-    UnfilledVector slopes_, means_;
-    AlignedVector T_;
-    std::vector<double> roots_, inverse_roots_;
+    Scratch<double> slopes_, means_;
+    FilledScratch<double> T_;
+    FilledScratch<double> roots_, inverse_roots_;
 };
 
 /// The moments of one pair by the first `terms` terms of the series.

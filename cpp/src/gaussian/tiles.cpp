@@ -90,7 +90,7 @@ void PairTiles::tile(Index i, Index rows, Index j, Index cols, Buffers& work, Pa
     if (angles_) return closed_rows(i, rows, j, cols, work, of_rows);
     for (Index r = 0; r < rows; r += kRows) {
         Index row_terms = 0;
-        const auto grow = [](AlignedVector& sums, Index width, Index at, Index& from, Index to) {
+        const auto grow = [](FilledScratch<double>& sums, Index width, Index at, Index& from, Index to) {
             if (to <= from) return;
             std::fill_n(sums.begin() + at + from * width, (to - from) * width, 0.0);
             from = to;

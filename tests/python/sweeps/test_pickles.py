@@ -43,7 +43,6 @@ def ramp(t):
 METHODS = (
     *(mf.SGD(3, step=0.1), mf.GD(3, step=0.1), mf.Particles(3), mf.PDE(20), mf.Atoms()),
     *(mf.JKO(0.05, count=20), mf.Nonlinear(3, driver=mf.Atoms())),
-    mf.Annealed(mf.GD(3, step=0.1), 0.1, ridge=ramp),
 )
 LAZY = (mf.Linearized(4), mf.Linearized(np.inf))
 
