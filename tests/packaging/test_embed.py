@@ -99,7 +99,7 @@ def test_what_is_wrong_is_answered_with_argument_rule_and_value_and_nothing_is_d
         "dopri5: start must not be null, got null",
         "atom_gradient: features must have a function, got none",
         "GridPotential: first, shift must not be null, got null",
-        "cells: edges must be those of the cells, got 2",
+        "cells: axes must have the cells of the potential, got 1",
         "watched: watched must be numbers of cells, got 2",
         "start: start must not be null, got null",
         "equal masses: 1",

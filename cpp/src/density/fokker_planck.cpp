@@ -305,15 +305,15 @@ std::unique_ptr<FokkerPlanck> fokker_planck(GridPotential potential, const std::
     require(params.step >= 0, "step", "must be >= 0", params.step);
     require(params.order == 1 || params.order == 2, "order", "must be 1 or 2", params.order);
     require(start != nullptr, "start", "must not be null", "null");
-    require(axes.size() == (potential.flat() ? 1 : 2), "axes", "must be one for each coordinate",
-            axes.size());
-    for (std::size_t c = 0; c < axes.size(); ++c) {
-        const Index cells = c + 1 == axes.size() ? potential.cols() : potential.rows();
-        require(static_cast<Index>(axes[c].edges.size()) == cells + 1, "edges", "must be those of the cells",
-                axes[c].edges.size());
-        for (const Index cell : axes[c].watched)
-            require(cell >= 0 && cell < cells, "watched", "must be numbers of cells", cell);
+    Index cells = 1;  // a line may hold several axes, such as labels at rest and a radius
+    for (const DiffusionAxis& axis : axes) {
+        const Index own = static_cast<Index>(axis.edges.size()) - 1;
+        for (const Index cell : axis.watched)
+            require(cell >= 0 && cell < own, "watched", "must be numbers of cells", cell);
+        cells *= own;
     }
+    require(axes.empty() || cells == potential.rows() * potential.cols(), "axes",
+            "must have the cells of the potential", cells);
     return std::make_unique<Run>(std::move(potential), axes, start, params);
 }
 
