@@ -58,6 +58,33 @@ def test_pages_that_follow_from_the_code_are_up_to_date():
         assert file.read_text("utf-8") == make(), f"{file.name}: run `python docs/pages.py`"
 
 
+def test_the_reference_of_the_headers_has_every_header_class_and_function():
+    make = runpy.run_path(str(ROOT / "docs" / "headers.py"))
+    include = ROOT / "cpp" / "include" / "mfcore"
+    missing = []
+    for room in make["ROOMS"]:
+        text = make["room"](room)
+        page = (ROOT / "docs" / "cpp" / f"{room}.md").read_text("utf-8")
+        assert page.count("docs/headers.py") == 1, "the site puts the declarations there"
+        code = [
+            line
+            for block in re.findall(r"^```\w+\n(.*?)^```", text, re.M | re.S)
+            for line in block.splitlines()
+        ]
+        assert not [line for line in code if len(line) > WIDEST]
+        for header in [include / "mfcore.h"] if room == "c" else (include / room).glob("*.hpp"):
+            assert f"## {header.relative_to(include).as_posix()}" in text
+            source = header.read_text("utf-8")
+            names = re.findall(
+                r"^(?:class|struct|enum class|enum|typedef struct) (\w+)[^;\n]*(?:\{|;$)", source, re.M
+            )
+            if room != "c":  # without forward declarations
+                names = re.findall(r"^(?:class|struct|enum class) (\w+)[^;\n]*\{", source, re.M)
+            names += re.findall(r"^(?!extern template)[a-zA-Z][^=\n{/]*?\b(\w+)\(", source, re.M)
+            missing += [f"{header.name}: {name}" for name in names if f"### {name}\n" not in text]
+    assert missing == []
+
+
 def test_every_file_of_code_begins_by_saying_what_it_is_about(source):
     silent = [
         file

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._base import check
+from .._base import check, course
 from .._base.check import FloatArray
+from .._base.course import Course, Force, forces_at
 from ._given import Batched, flags, frozen, names_of, numbers
 from ._tables import LowRank, Table
 
@@ -33,7 +34,8 @@ ArrayFunction = Callable[[FloatArray], FloatArray]
 class ReducedModel:
     """Features Φ_q(z) at Q nodes, as functions of k coordinates z; accepted wherever a model is.
 
-    Points are arrays of shape (n, k); (n,) will do if k = 1.
+    Points are arrays of shape (n, k); (n,) will do if k = 1. Methods return what floating point gives, inf
+    beyond the largest number; `mf.psi` and the like refuse such points by name.
 
     Args:
         coordinates: Names of the k coordinates.
@@ -43,8 +45,8 @@ class ReducedModel:
         features: Callable from z, shape (n, k), to Φ_q(z), shape (n, Q).
         gradients: Callable from z to ∂Φ_q/∂z_c, shape (n, Q, k). None: whatever needs gradients is refused.
         noise: τ² = E Var(y | q), part of the risk that no network can explain.
-        ridge: λ ≥ 0.
-        temperature: 1/β ≥ 0.
+        ridge: λ ≥ 0, or a function of t, as of an `mf.Model`.
+        temperature: 1/β ≥ 0, or a function of t.
         volume: Exponents e_c of the volume element Π z_c^{e_c} dz, such as d − 1 for a radius in R^d. They
             matter with noise only.
         log_volume: Log of a constant in front of that volume element, such as the area of a unit sphere: it
@@ -85,8 +87,8 @@ class ReducedModel:
     features: ArrayFunction
     gradients: ArrayFunction | None = None
     noise: float = 0.0
-    ridge: float = 0.0
-    temperature: float = 0.0
+    ridge: Force = 0.0
+    temperature: Force = 0.0
     volume: tuple[float, ...] = ()
     log_volume: float = 0.0
     nonnegative: tuple[bool, ...] = ()
@@ -114,8 +116,9 @@ class ReducedModel:
         put("targets", frozen(check.array(self.targets, "targets", shape=weights.shape)))
         put("features", Batched(self.features, "features", k, (len(weights),)))
         put("gradients", Batched(self.gradients, "gradients", k, (len(weights), k)))
-        for name in ("noise", "ridge", "temperature"):
-            put(name, check.number(getattr(self, name), name, at_least=0))
+        put("noise", check.number(self.noise, "noise", at_least=0))
+        for name in ("ridge", "temperature"):
+            put(name, course.force(getattr(self, name), name))
         put("volume", numbers(self.volume, "volume", k, 0.0))
         put("log_volume", check.number(self.log_volume, "log_volume"))
         if min(self.volume) <= -1:
@@ -157,6 +160,20 @@ class ReducedModel:
             raise ValueError("nodes must be those of a reduction that mfcore made, got features by hand")
         return self.inputs.nodes
 
+    def at(self, t: float) -> ReducedModel:
+        """With the numbers that temperature and ridge are at time t: see `Model.at`.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> square = mf.ReducedModel(
+            ...     coordinates=["z"], weights=[1.0], targets=[1.0], features=lambda z: z**2,
+            ...     temperature=lambda t: 1 / (1 + t),
+            ... )
+            >>> square.at(1.0).temperature
+            0.5
+        """
+        return forces_at(self, check.number(t, "t", at_least=0))
+
     def V(self, theta: FloatArray) -> FloatArray:
         """V(z) = −Σ p_q y_q Φ_q(z) for every row, shape (n,)."""
         return -self.features(theta) @ (self.weights * self.targets)
@@ -171,17 +188,22 @@ class ReducedModel:
         """Ψ(z; ρ) = Σ p_q (f_q − y_q) Φ_q(z) for every row, shape (n,), without weight decay."""
         there = self.features(points)
         here = there if theta is points else self.features(theta)
-        return here @ self._residual(weights @ there)
+        return here @ self._residual(check.array(weights, "weights", shape=(len(there),)) @ there)
 
     def grad_psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         """∇Ψ(z; ρ) for every row, shape (n, k), without weight decay and rates."""
-        residual = self._residual(weights @ self.features(points))
+        residual = self._residual(self._mean(points, weights))
         gradients: FloatArray = np.einsum("nqk,q->nk", self._gradients(theta), residual)
         return gradients
 
+    def _mean(self, points: FloatArray, weights: FloatArray) -> FloatArray:
+        """f_q of weighted points."""
+        phi = self.features(points)
+        return np.asarray(check.array(weights, "weights", shape=(len(phi),)) @ phi)
+
     def risk(self, points: FloatArray, weights: FloatArray) -> float:
         """R(ρ) = Σ p_q (y_q − f_q)² + τ²."""
-        f = weights @ self.features(points)
+        f = self._mean(points, weights)
         return float(self.weights @ (self.targets - f) ** 2) + self.noise
 
     def risk_node_error(self, size: float) -> float:
@@ -198,7 +220,8 @@ class ReducedModel:
             >>> round(square.risk_node_error(1.0), 12)
             3e-06
         """
-        return (self.node_error or 0.0) * (2 * size + size**2)
+        largest = check.number(size, "size", at_least=0, at_most=1e150)  # has a square
+        return (self.node_error or 0.0) * (2 * largest + largest**2)
 
     def table(self, *axes: npt.ArrayLike) -> Table:
         """Features on a tensor grid, one axis of coordinate values per coordinate.
@@ -236,7 +259,9 @@ class ReducedModel:
         shown.append(f"nodes={len(self.weights)}")
         for name in ("d", "noise", "ridge", "temperature", "node_error"):
             value = getattr(self, name)
-            if value:
+            if isinstance(value, Course):
+                shown.append(f"{name}={value!r}")
+            elif value:
                 shown.append(f"{name}={value:.0e}" if name == "node_error" else f"{name}={value:g}")
         return f"ReducedModel({', '.join(shown)})"
 

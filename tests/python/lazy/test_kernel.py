@@ -245,3 +245,10 @@ def test_the_spectrum_of_a_model_is_that_of_its_kernel():
     np.testing.assert_allclose(of_model.eigenvalues, arc.eigenvalues, rtol=1e-10, atol=1e-12)
     with pytest.raises(ValueError, match="d must be 6"):
         theory.zonal_spectrum(model, 5, degree=2)
+
+
+@pytest.mark.parametrize("blocks", [-1e200, (), ["x"], [[]], [1.0], len])
+def test_blocks_that_are_not_trained_are_refused_by_name(blocks):
+    model = model_of(mf.Network(mf.activations.relu, output="trained"))
+    with pytest.raises(ValueError, match=r"^blocks must be some of the trained ones \(a, w\), got"):
+        theory.tangent_kernel(model, np.eye(4), measure=np.ones((2, 5)), blocks=blocks)
