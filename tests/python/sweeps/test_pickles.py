@@ -43,7 +43,6 @@ def ramp(t):
 METHODS = (
     *(mf.SGD(3, step=0.1), mf.GD(3, step=0.1), mf.Particles(3), mf.PDE(20), mf.Atoms()),
     *(mf.JKO(0.05, count=20), mf.Nonlinear(3, driver=mf.Atoms())),
-    mf.Annealed(mf.GD(3, step=0.1), 0.1, ridge=ramp),
 )
 LAZY = (mf.Linearized(4), mf.Linearized(np.inf))
 
@@ -52,6 +51,7 @@ LAZY = (mf.Linearized(4), mf.Linearized(np.inf))
 def solved():
     """A short run of each method, on a model that it takes."""
     found = [mf.solve(MODEL, method, horizon=0.1, rng=0) for method in METHODS]
+    found.append(mf.solve(MODEL.replace(ridge=ramp), mf.GD(3, step=0.05), horizon=0.1, rng=0))
     found.append(mf.solve(SMOOTH, mf.Particles(10), horizon=0.01, save_at=3, keep="all", rng=0))
     return found + [mf.solve(SMOOTH, method, horizon=0.01, rng=0) for method in LAZY]
 
