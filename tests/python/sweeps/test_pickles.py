@@ -57,6 +57,7 @@ LAZY = (mf.Linearized(4), mf.Linearized(np.inf))
 def solved():
     """A short run of each method, on a model that it takes."""
     found = [mf.solve(MODEL, method, horizon=0.1, rng=0) for method in METHODS]
+    found.append(mf.solve(MODEL.replace(ridge=ramp), mf.GD(3, step=0.05), horizon=0.1, rng=0))
     found.append(mf.solve(SMOOTH, mf.Particles(10), horizon=0.01, save_at=3, keep="all", rng=0))
     found.append(mf.solve(BOOLEAN, LAYERS, horizon=0.1, rng=0))
     return found + [mf.solve(SMOOTH, method, horizon=0.01, rng=0) for method in LAZY]
