@@ -35,7 +35,7 @@ TAKES = {
     "fluctuations": "2 minutes (1,200 networks)",
     "geometry": "half a minute",
     "global-convergence": "3 minutes",
-    "noisy-convergence": "a minute",
+    "noisy-convergence": "seconds",
 }
 
 

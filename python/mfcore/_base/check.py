@@ -150,6 +150,8 @@ def threads(value: Any) -> int:
     None is the core's default, 0; but 1 in a worker process, whose neighbours have the other cores, unless
     `OMP_NUM_THREADS` says how many.
     """
+    if type(value) is int and 0 < value <= MOST_THREADS:  # as it nearly always is: small calls feel the rest
+        return value
     if value is not None:
         return integer(value, "threads", at_least=1, at_most=MOST_THREADS)
     loaded = sys.modules.get("multiprocessing.process")  # as it is in every worker

@@ -258,7 +258,7 @@ def test_reproduce_all_makes_every_experiment_and_stops_at_the_first_that_fails(
 
     def performed(name, *, quick, work):
         asked.append((name, quick))
-        return replace(isotropic, name=name, animation=None)
+        return replace(isotropic, name=name, figure=Figure(figsize=(1, 1)), animation=None)
 
     monkeypatch.setattr("mfcore.experiments.run", performed)
     code, said, _ = run(capsys, "reproduce", "all", "--quick", "--out", str(tmp_path / "all"))

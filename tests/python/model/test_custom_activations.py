@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import mfcore as mf
+import numba
 import numpy as np
 import pytest
 from mfcore import _core
@@ -209,7 +210,6 @@ def test_the_core_keeps_what_it_calls():
 
 
 def test_numba_makes_a_function_of_spans():
-    numba = pytest.importorskip("numba", reason="of the extra bench; ctypes stands in for it above")
     pointer = numba.types.CPointer(numba.types.float64)
 
     @numba.cfunc(numba.types.void(numba.types.int64, *[pointer] * 4, numba.types.voidptr))
