@@ -11,7 +11,7 @@
 #include <cstring>
 #endif
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace {
 
 bool asked() {
@@ -46,4 +46,4 @@ bool cores_are_wanted() {
     return wanted;
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base
