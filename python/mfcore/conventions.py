@@ -160,7 +160,7 @@ def mmm19(
         0.1
     """
     tau = check.number(temperature, "temperature", at_least=0)
-    dimension = check.integer(dimension, "dimension", at_least=1)
+    dimension = check.count(dimension, "dimension")
     beta = dimension / tau if tau > 0 else None
     return mmn18(step, temperature_inverse=beta, ridge=ridge, noise=noise)
 
@@ -278,7 +278,7 @@ def gradient_descent(step: float, *, neurons: int, weight_decay: float = 0.0) ->
         >>> mf.conventions.gradient_descent(step=4.0, neurons=800)
         Canonical(step=0.01, clock=0.0025, ridge=0.0, temperature=0.0, scale=1.0)
     """
-    n = check.integer(neurons, "neurons", at_least=1)
+    n = check.count(neurons, "neurons")
     decay = check.number(weight_decay, "weight_decay", at_least=0)
     return general(step, drift=2 / n, decay=1, ridge=decay)
 
@@ -317,7 +317,7 @@ def ntk(step: float, *, neurons: int, loss: str = "half-square", weight_decay: f
         >>> mf.conventions.ntk(step=1.0, neurons=400)
         Canonical(step=0.0025, clock=0.0025, ridge=0.0, temperature=0.0, scale=20.0)
     """
-    n = check.integer(neurons, "neurons", at_least=1)
+    n = check.count(neurons, "neurons")
     decay = check.number(weight_decay, "weight_decay", at_least=0)
     return _of_sum(step, n, n**-0.5, 1.0, check.choice(loss, "loss", LOSSES), decay)
 
@@ -339,8 +339,9 @@ def cob19(step: float, *, neurons: int, factor: float, loss: str = "half-square"
         >>> mf.conventions.cob19(0.05 / 100, neurons=100, factor=1 / 100)
         Canonical(step=0.05, clock=100.0, ridge=0.0, temperature=0.0, scale=1.0)
     """
-    n = check.integer(neurons, "neurons", at_least=1)
+    n = check.count(neurons, "neurons")
     factor = check.number(factor, "factor", above=0)
+    factor = check.number(factor, "factor", at_least=1e-150, at_most=1e150)  # has an inverse square
     return _of_sum(step, n, factor, factor**-2, check.choice(loss, "loss", LOSSES), 0.0)
 
 

@@ -93,7 +93,7 @@ class Network:
 
     def row(self, d: int) -> int:
         """Length D of a row of parameters for inputs in R^d."""
-        return d + self.has_a + self.has_b
+        return check.integer(d, "d", at_least=0) + self.has_a + self.has_b
 
     def blocks(self, d: int) -> dict[str, slice]:
         """Which columns of a row each stored block occupies.
@@ -103,7 +103,7 @@ class Network:
             >>> mf.Network(mf.activations.relu, bias="trained").blocks(d=3)
             {'b': slice(0, 1, None), 'w': slice(1, 4, None)}
         """
-        sizes = {"a": int(self.has_a), "b": int(self.has_b), "w": d}
+        sizes = {"a": int(self.has_a), "b": int(self.has_b), "w": check.integer(d, "d", at_least=0)}
         found, start = {}, 0
         for block, size in sizes.items():
             if size:

@@ -37,6 +37,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0, help="of wall-clock time, for all together")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--calls", type=int, help="generated calls, however long they take")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share generated calls")
     parser.add_argument("--only", default=",".join(ATTACKS), help="names of attacks")
     given = parser.parse_args(arguments)
     chosen = given.only.split(",")
@@ -49,7 +51,9 @@ def main(arguments: list[str]) -> int:
         seconds, began = 60 * given.minutes * ATTACKS[name] / total, time.monotonic()
         print(f"{name}: {seconds:.0f} s, seed {given.seed}", flush=True)
         folder = Path(tempfile.mkdtemp(prefix="mfcore-faults-"))
-        report: Report = importlib.import_module(f".{name}", __package__).attack(seconds, given.seed, folder)
+        options = {"calls": given.calls, "jobs": given.jobs} if name == "fuzz" else {}
+        attack = importlib.import_module(f".{name}", __package__).attack
+        report: Report = attack(seconds, given.seed, folder, **options)
         shutil.rmtree(folder, ignore_errors=True)
         reports.append(report)
         print(f"  {dict(report.outcomes)}, {time.monotonic() - began:.0f} s", flush=True)

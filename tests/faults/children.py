@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -26,6 +27,31 @@ class Stopwatch:
         self._seconds += min(now - self._last, self._LONGEST)
         self._last = now
         return self._seconds
+
+
+class Effort:
+    """Whether a child does nothing, or works too long on one thing, whatever else the machine does."""
+
+    _TICK = os.sysconf("SC_CLK_TCK")
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._watch = pid, Stopwatch()
+        self._began = self._last = self._used()
+
+    def _used(self) -> float:
+        """Processor seconds of the child, of all its threads."""
+        try:
+            told = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(told[11]) + int(told[12])) / self._TICK
+
+    def seconds(self) -> float:
+        """Processor seconds since the start; all the time of a child that used none of them since it did."""
+        used = self._used()
+        if used > self._last + 0.1:
+            self._last, self._watch = used, Stopwatch()
+        return max(used - self._began, self._watch.seconds())
 
 
 def start(function: Callable[[], Any]) -> tuple[int, int]:

@@ -10,68 +10,93 @@ from __future__ import annotations
 import faulthandler
 import hashlib
 import json
+import math
 import os
 import select
 import subprocess
 import sys
+import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from .children import Stopwatch
+from .children import Effort
 from .report import Report
 
-LIMIT = 300.0  # seconds for one call: a crowded machine has 4 s of BLAS take 100
+LIMIT = 300.0  # seconds of the processor for one call, or of doing nothing
 AT_ONCE = 2000  # calls of one child
 
 
-def attack(seconds: float, seed: int, folder: Path) -> Report:
-    """Call until the time is over."""
-    report, deadline, first = Report("fuzz"), time.monotonic() + seconds, 0
-    while time.monotonic() < deadline:
-        first = _children_calls(report, seed, first, deadline, folder)
+def attack(seconds: float, seed: int, folder: Path, calls: int | None = None, jobs: int = 1) -> Report:
+    """Call until the time is over, or cases 0 … calls − 1; `jobs` children share the cases."""
+    report, deadline = Report("fuzz"), time.monotonic() + (math.inf if calls else seconds)
+    last, lock = calls or sys.maxsize, threading.Lock()
+    starts = iter(range(0, last, AT_ONCE))
+
+    def work(k: int) -> None:
+        while time.monotonic() < deadline:
+            with lock:
+                first = next(starts, last)
+            end = min(first + AT_ONCE, last)
+            while first < end and time.monotonic() < deadline:
+                first = _children_calls(report, lock, seed, (first, end), deadline, folder / f"fuzz{k}.log")
+            if end == last:
+                break
+            print(f"  {report.calls} calls", flush=True)
+
+    with ThreadPoolExecutor(jobs) as team:
+        list(team.map(work, range(jobs)))
     return report
 
 
-def _children_calls(report: Report, seed: int, first: int, deadline: float, folder: Path) -> int:
-    """The calls of one child, from number `first`. Returns the number to go on with."""
-    case, name, errors = first, "?", folder / "fuzz.log"
-    command = [sys.executable, "-m", "tests.faults.fuzz", str(seed), str(first), str(first + AT_ONCE)]
+def _children_calls(
+    report: Report, lock: threading.Lock, seed: int, cases: tuple[int, int], deadline: float, errors: Path
+) -> int:
+    """The calls of one child, from a case up to another. Returns the number to go on with."""
+    first, end = cases
+    case, name = first, "?"
+    command = [sys.executable, "-m", "tests.faults.fuzz", str(seed), str(first), str(end)]
     with (
         errors.open("wb") as log,
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, cwd=folder, env=child_environment()
+            command, stdout=subprocess.PIPE, stderr=log, cwd=errors.parent, env=child_environment()
         ) as child,
     ):
         assert child.stdout is not None
-        buffer, since = b"", Stopwatch()
+        buffer, since = b"", Effort(child.pid)
         while True:
             ready, _, _ = select.select([child.stdout], [], [], 1.0)
             chunk = os.read(child.stdout.fileno(), 1 << 16) if ready else None
             if chunk == b"":
                 break
             if chunk is not None:
-                buffer, since = buffer + chunk, Stopwatch()
+                buffer, since = buffer + chunk, Effort(child.pid)
             *lines, buffer = buffer.split(b"\n")
             for line in lines:
                 told = json.loads(line)
-                if "outcome" in told:
-                    case, name = 1 + _count(report, told, seed), "?"
-                else:
-                    name = told["name"]
+                with lock:
+                    if "outcome" in told:
+                        case, name = 1 + _count(report, told, seed), "?"
+                    else:
+                        name = told["name"]
             late = since.seconds() > LIMIT
             if late or time.monotonic() > deadline:
                 child.kill()
                 child.wait()
                 if late:
-                    report.finding("lost", f"hang of {name} in case {case} of seed {seed}")
+                    with lock:
+                        report.finding("lost", f"hang of {name} in case {case} of seed {seed}")
                 return case + 1
         code = child.wait()
     if code:
-        last = errors.read_text(errors="replace").strip().splitlines()[-6:]
-        report.finding("lost", f"crash ({code}) of {name} in case {case} of seed {seed}: {' | '.join(last)}")
+        said = errors.read_text(errors="replace").strip().splitlines()[-6:]
+        with lock:
+            report.finding(
+                "lost", f"crash ({code}) of {name} in case {case} of seed {seed}: {' | '.join(said)}"
+            )
         return case + 1
     return case
 
@@ -108,7 +133,7 @@ def one_call(seed: int, case: int, tell: Any) -> dict[str, Any]:
 
     r = Random(f"{seed}/{case}")
     name, function = chosen(seed, case)
-    given = surface.arguments(r, function)
+    given = surface.arguments(r, function, name)
     tell({"name": name})
     before = judge.snapshot(given)
     told = {"case": case, "kind": None, "what": "", "outcome": "result"}
@@ -120,7 +145,7 @@ def one_call(seed: int, case: int, tell: Any) -> dict[str, Any]:
                 given.pop(p.name) for p in surface.parameters(function) if p.kind is p.POSITIONAL_ONLY
             ]
             result = function(*positional, **given)
-            if "steppers" in name:
+            if name.startswith("mfcore.steppers"):
                 _few_steps(r, result)
     except Exception as error:
         told["outcome"] = type(error).__name__
@@ -163,7 +188,7 @@ def _main() -> None:
 
         r = Random(f"{seed}/{first}")
         name, function = chosen(seed, first)
-        print(name, surface.arguments(r, function), flush=True)
+        print(name, surface.arguments(r, function, name), flush=True)
         print(one_call(seed, first, print))
         return
     out = os.dup(1)

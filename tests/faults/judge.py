@@ -19,13 +19,27 @@ INFINITE = {
     "Certificate": {"value", "gap"},  # free energies of points
     "Theorem": {"left", "right"},  # sides that are not computed for the model at hand
     "Diagnosis": {"hole"},  # in reduced coordinates there are no directions
-    "Laziness": {"displacement"},  # no bound where a kernel is singular
+    "Laziness": {"displacement", "kappa"},  # no bound where a kernel is singular; Df = 0
+    "RegressionDraws": {"neurons"},
+    "Linearized": {"neurons"},  # infinitely many
     "Stability": {"multiplicities"},  # at d = ∞
     "Trajectory": {"error"},  # not asked for
     "Bound": {"constant", "measured", "err"},
 }
+_REDUCED = (
+    "features",
+    "table",
+    "U",
+    "V",
+    "psi",
+    "grad_psi",
+    "risk",
+)  # what floating point gives: see its docstring
 # Where b is empty and a is not; of what is not finite, and derivatives beyond the largest number.
-MAY_BE_INFINITE = ("mfcore.kl", "activations.", "reduced0.features", "reduced1.features", "reduced2.features")
+MAY_BE_INFINITE = ("mfcore.kl", "activations.")
+MAY_BE_INFINITE += tuple(f"reduced{k}.{name}" for k in range(3) for name in _REDUCED)
+# Quantiles of 0 and 1 of a normal law.
+MAY_BE_INFINITE += ("scalar0.quantile", "scalar3.quantile")
 ENDED_WELL = ("completed", "stationary", "interrupted", "out of time")
 
 
@@ -69,7 +83,8 @@ def unclear(error: BaseException, names: frozenset[str]) -> str | None:
     kind, text = type(error).__name__, str(error)
     if kind in ALSO:
         return None
-    if type(error) not in PROMISED:
+    ours = type(error).__module__.startswith("mfcore") and isinstance(error, PROMISED)
+    if not ours and type(error) not in PROMISED:
         return f"{kind}: {text}"
     if "incompatible" in text and "The following" in text:
         return f"{kind} with a raw signature: {text}"

@@ -145,7 +145,7 @@ def any_array(r: Random) -> Any:
     return out
 
 
-def _rows(r: Random) -> Any:
+def rows(r: Random) -> Any:
     size = 10 ** r.choice([-8.0, -1.0, 0.0, 0.0, 0.0, 3.0, 8.0])
     values = np.random.default_rng(r.randrange(2**32)).normal(
         size=(r.choice([1, 2, 6]), r.choice([1, 2, 3, 3, 3, 4, 5]))
@@ -153,15 +153,15 @@ def _rows(r: Random) -> Any:
     return values * size
 
 
-def _measure(r: Random) -> Any:
+def measure(r: Random) -> Any:
     kind = r.randrange(5)
     if kind == 0:
         n = r.choice([1, 2, 6])
         return mf.Density(np.linspace(0.0, r.choice([1.0, 1e-8, 1e6]), n + 1), np.full(n, 1 / n))
     if kind == 1:
-        rows = _rows(r)
-        return mf.Cloud(rows, np.full(len(rows), 1 / len(rows)))
-    return r.choice(trajectories()).final if kind == 2 else _rows(r)
+        points = rows(r)
+        return mf.Cloud(points, np.full(len(points), 1 / len(points)))
+    return r.choice(trajectories()).final if kind == 2 else rows(r)
 
 
 def _method(r: Random) -> Any:
@@ -194,13 +194,13 @@ GOOD: dict[str, Callable[[Random], Any]] = {
     "limit": lambda r: r.choice([None, mf.Atoms(), False]),
     "data": lambda r: r.choice(models()[3:14]).data,
     "init": lambda r: start(r.choice(NETS)),
-    "theta": _rows,
-    "other": _rows,
-    "X": _rows,
-    "measure": _measure,
-    "a": _measure,
-    "b": _measure,
-    "points": _rows,
+    "theta": rows,
+    "other": rows,
+    "X": rows,
+    "measure": measure,
+    "a": measure,
+    "b": measure,
+    "points": rows,
     "z": any_array,
     "y": lambda r: np.linspace(-1, 1, r.choice([1, 2, 6])),
     "coordinates": lambda r: r.choice([["r"], ["z"], ["a", "r"], None]),

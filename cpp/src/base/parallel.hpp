@@ -15,7 +15,7 @@
 #include <omp.h>
 #endif
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Keeps the first exception of a body run in a parallel region, which none may leave, to be thrown later.
 class ErrorKeeper {
@@ -129,4 +129,4 @@ inline int threads_for(Index nanoseconds, int requested) {
     return static_cast<int>(std::clamp<Index>(nanoseconds / kWorkPerThread, 1, resolve_threads(requested)));
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

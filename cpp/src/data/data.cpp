@@ -5,11 +5,12 @@
 #include <cmath>
 
 #include "base/products.hpp"
+#include "base/scratch.hpp"
 #include "data/sampling.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 namespace {
 
 using random::Purpose;
@@ -75,7 +76,7 @@ private:
 
     // x + (+-delta) B^T (B x), B = basis: stretches the span by 1 +- delta and leaves the rest alone.
     void stretch_along_basis(Mat x, const double* y) const {
-        std::vector<double> memory(static_cast<std::size_t>(x.rows * s0_));
+        FilledScratch<double> memory(static_cast<std::size_t>(x.rows * s0_));
         const Mat inner{memory.data(), x.rows, s0_};
         row_products(x, basis_.view(), inner);
         const ConstMat e = basis_.view();
@@ -203,4 +204,4 @@ SamplerPtr linear(Index d, const double* w, ConstMat root, double noise) {
     return std::make_shared<MultiIndex>(Inputs::gaussian, d, std::move(labels), noise, root);
 }
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

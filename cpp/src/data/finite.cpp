@@ -6,7 +6,7 @@
 #include "mfcore/base/random.hpp"
 #include "mfcore/data/data.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 namespace {
 
 class CubeNodes final : public CheckedSampler {
@@ -109,4 +109,4 @@ SamplerPtr passes(SamplerPtr nodes) { return std::make_shared<Passes>(std::move(
 
 SamplerPtr resampled(SamplerPtr nodes) { return std::make_shared<Resampled>(std::move(nodes)); }
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -10,7 +10,7 @@
 #include "flow/vectors.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 namespace {
 
 using State = NoisyState;
@@ -307,4 +307,4 @@ std::unique_ptr<FokkerPlanck> fokker_planck(GridPotential potential, const std::
     return std::make_unique<Run>(std::move(potential), axes, start, params);
 }
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

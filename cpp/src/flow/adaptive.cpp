@@ -10,7 +10,7 @@
 #include "flow/vectors.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 namespace {
 
 using flow::all_finite;
@@ -293,4 +293,4 @@ std::unique_ptr<Flow> dopri5(System system, const double* start, const AdaptiveP
     return std::make_unique<Dopri5>(std::move(system), start, params);
 }
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

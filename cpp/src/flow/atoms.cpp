@@ -9,7 +9,7 @@
 #include "base/scratch.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 namespace {
 
 constexpr Index kScratch = 1 << 15;   // numbers of features in use at a time
@@ -262,4 +262,4 @@ System atom_system(std::vector<double> masses, const AtomParams& params, Gradien
     return system;
 }
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

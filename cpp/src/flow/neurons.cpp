@@ -6,7 +6,7 @@
 #include "base/parallel.hpp"
 #include "mfcore/flow/flow.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 namespace {
 
 constexpr Index kRows = 64;  // neurons per block of a parallel loop
@@ -77,4 +77,4 @@ System neuron_system(const Network& network, Index neurons, Index d, double ridg
     return system;
 }
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

@@ -8,7 +8,7 @@
 #include "grid/lines.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 namespace {
 
 using Packet = simd::Vec<double>;
@@ -187,4 +187,4 @@ double GridPotential::risk(const double* m) const {
     return sum;
 }
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

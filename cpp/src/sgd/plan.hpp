@@ -6,7 +6,7 @@
 #include "mfcore/sgd/sgd.hpp"
 #include "sgd/direct.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 /// Whether steps are done one after the other on neurons that never leave the cache.
 inline bool is_direct(const Network& network, const SgdParams& params, Index d, Index tiles) {
@@ -29,4 +29,4 @@ inline Index choose_steps(const Network& network, const SgdParams& params, Index
     return std::max<Index>(1, std::min<Index>(samples, 64) / params.batch);
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

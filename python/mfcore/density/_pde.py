@@ -98,6 +98,7 @@ class PDE:
 
     def scheme_for(self, model: ReducedModel) -> str:
         """The scheme this method uses on a model: its own if it fits the temperature, else the default."""
+        check.instance(model, "model", ReducedModel, "an mf.ReducedModel")
         noisy = model.temperature > 0
         if self.scheme is None:
             return _NOISY if noisy else _NOISELESS[0]

@@ -157,8 +157,8 @@ def _rows(
             "kappa": ("κ", -1.0),
         }
         inside = {key: values[lazy] for key, values in sweeps[name].items()}
-        why = dict.fromkeys(known, f"terms of the next order are seen at α = {LAZY:g}")
-        rows += slope_rows(scales[lazy], inside, known, start, why)
+        reasons = dict.fromkeys(known, f"terms of the next order are seen at α = {LAZY:g}")
+        rows += slope_rows(scales[lazy], inside, known, start, reasons)
     pairs = sweeps["pairs"]
     ratio = pairs["test"][-1] / pairs["linear"][-1]
     name = f"test risk at α = {scales[-1]:g} over that of the linearised network"

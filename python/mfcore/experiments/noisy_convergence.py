@@ -109,7 +109,7 @@ def run(work: Work, size: Size) -> Report:
             "the stationary laws of the temperatures on the way (points)."
         ),
         figure=_figure(pde.t, energies, modes, cold, excess, (cooled, warm)),
-        rows=[*_rows(pde.t, energies, modes), *_cooling_rows(cooled)],
+        rows=[*_rows(pde.t, energies, modes), _cold_row(cold, excess), *_cooling_rows(cooled)],
         runs=work.runs,
         arrays=work.arrays,
     )
@@ -134,6 +134,15 @@ def _still(t: float) -> float:
     """The same of the stationary law of the temperature at time t."""
     law = gibbs(replace(MODEL, temperature=temperature(t)), extent=(-REACH, REACH))
     return float(free_energy(OBJECTIVE, law.measure) - optimum(OBJECTIVE, extent=(-REACH, REACH)).value)
+
+
+def _cold_row(cold: FloatArray, excess: FloatArray) -> Row:
+    """How the excess risk of the coldest two stationary laws goes with temperature."""
+    slope = float(np.diff(np.log(excess[-2:]))[0] / np.diff(np.log(cold[-2:]))[0])
+    return Row(
+        f"slope of R(ρ*_β) − inf R in 1/β at 1/β = {cold[-1]:.2g}", slope, 1.0, 0.0, "theory: 1, O(D/β)",
+        because="terms of higher order in 1/β are left",
+    )  # fmt: skip
 
 
 def _cooling_rows(cooled: Trajectory) -> list[Row]:

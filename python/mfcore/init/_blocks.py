@@ -16,10 +16,24 @@ from scipy import special
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
-from ._scalar import Normal, ScalarLaw
+from .._base.rng import number_of
+from ._scalar import Normal, ScalarLaw, nodes_count
 
 _TAIL = 1e-12
 _SPHERE_NODES = 1500  # nodes of a point on a sphere, which has one or two free coordinates
+
+
+def cell_edges(edges: Sequence[FloatArray], coordinates: int) -> list[FloatArray]:
+    """Increasing edges of cells, checked: one array for each coordinate."""
+    if not isinstance(edges, list | tuple) or len(edges) != coordinates:
+        raise ValueError(
+            f"edges must be a list of {coordinates} arrays, one for each coordinate, got {check.shown(edges)}"
+        )
+    found = [check.array(e, f"edges[{c}]", shape=(None,)) for c, e in enumerate(edges)]
+    for c, e in enumerate(found):
+        if len(e) < 2 or not (np.diff(e) > 0).all():
+            raise ValueError(f"edges[{c}] must be two or more numbers that increase, got {check.shown(e)}")
+    return found
 
 
 class BlockLaw(Protocol):
@@ -110,13 +124,19 @@ class Chi:
         object.__setattr__(self, "d", check.number(self.d, "d", above=0))
         object.__setattr__(self, "scale", check.number(self.scale, "scale", above=0))
 
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draws √χ², from random numbers of NumPy."""
-        return self.scale * np.sqrt(rng.chisquare(self.d, (n, 1)))
+    def sample(
+        self, n: int, rng: int | np.random.SeedSequence | np.random.Generator | None = None
+    ) -> FloatArray:
+        """Draws √χ², from random numbers of NumPy, shape (n, 1)."""
+        count = check.count(n, "n")
+        check.memory(16.0 * count, "n", n)
+        if not isinstance(rng, np.random.Generator):
+            number_of(rng)  # refuses what is no seed
+        return self.scale * np.sqrt(np.random.default_rng(rng).chisquare(self.d, (count, 1)))
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Gauss nodes, exact for polynomials in r² of degree 2n − 1."""
-        nodes, weights = _core.gauss_chi(self.d, n)
+        nodes, weights = _core.gauss_chi(self.d, nodes_count(n))
         return self.scale * nodes[:, None], weights
 
     def support(self) -> list[tuple[float, float]]:
@@ -125,8 +145,8 @@ class Chi:
         return [(self.scale * math.sqrt(2 * low), self.scale * math.sqrt(2 * high))]
 
     def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:
-        """Differences of the distribution function of χ_d."""
-        inner = np.maximum(edges[0][1:-1], 0.0) / self.scale
+        """Differences of the distribution function of χ_d, for the edges of one coordinate."""
+        inner = np.maximum(cell_edges(edges, 1)[0][1:-1], 0.0) / self.scale
         return _differences(special.gammainc(self.d / 2, inner**2 / 2))
 
 

@@ -14,7 +14,23 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.registry import configurable
 
+MOST_NODES = 10_000  # most nodes of a Gauss rule, whose computation takes a time like their number squared
 _SIGNS = 3  # the streams of the blocks a, b, w are numbers 0 to 2, those of their signs the next three
+
+
+def nodes_count(n: int) -> int:
+    """The argument `n` as a number of Gauss nodes."""
+    return check.integer(n, "n", at_least=1, at_most=MOST_NODES)
+
+
+def _real(value: float | FloatArray, name: str, low: float = -math.inf, high: float = math.inf) -> FloatArray:
+    """Numbers, possibly infinite ones, between the ends."""
+    found = check.as_numpy(value, name)
+    if found.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must hold real numbers, got {check.shown(value)}")
+    if not ((found >= low) & (found <= high)).all():
+        raise ValueError(f"{name} must be >= {low:g} and <= {high:g}, got {check.shown(value)}")
+    return found.astype(np.float64)
 
 
 class ScalarLaw(ABC):
@@ -81,15 +97,15 @@ class Normal(ScalarLaw):
 
     def cdf(self, x: float | FloatArray) -> FloatArray:
         """P(X ≤ x), elementwise."""
-        return np.asarray(special.ndtr((np.asarray(x) - self.mean) / self.std))
+        return np.asarray(special.ndtr((_real(x, "x") - self.mean) / self.std))
 
     def quantile(self, u: float | FloatArray) -> FloatArray:
         """The x with P(X ≤ x) = u, elementwise."""
-        return np.asarray(self.mean + self.std * special.ndtri(u))
+        return np.asarray(self.mean + self.std * special.ndtri(_real(u, "u", 0.0, 1.0)))
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Gauss–Hermite nodes and weights (Σ = 1)."""
-        nodes, weights = special.roots_hermitenorm(check.integer(n, "n", at_least=1))
+        nodes, weights = special.roots_hermitenorm(nodes_count(n))
         return self.mean + self.std * nodes, weights / weights.sum()
 
     def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
@@ -130,15 +146,15 @@ class Uniform(ScalarLaw):
 
     def cdf(self, x: float | FloatArray) -> FloatArray:
         """P(X ≤ x), elementwise."""
-        return np.clip((np.asarray(x) - self.low) / (self.high - self.low), 0.0, 1.0)
+        return np.clip((_real(x, "x") - self.low) / (self.high - self.low), 0.0, 1.0)
 
     def quantile(self, u: float | FloatArray) -> FloatArray:
         """The x with P(X ≤ x) = u, elementwise."""
-        return self.low + (self.high - self.low) * np.asarray(u, dtype=np.float64)
+        return self.low + (self.high - self.low) * _real(u, "u", 0.0, 1.0)
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Gauss–Legendre nodes and weights (Σ = 1)."""
-        nodes, weights = special.roots_legendre(check.integer(n, "n", at_least=1))
+        nodes, weights = special.roots_legendre(nodes_count(n))
         return self.mean + 0.5 * (self.high - self.low) * nodes, weights / weights.sum()
 
     def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
@@ -174,15 +190,15 @@ class Constant(ScalarLaw):
 
     def cdf(self, x: float | FloatArray) -> FloatArray:
         """P(X ≤ x), elementwise: a step at the value."""
-        return np.where(np.asarray(x) >= self.value, 1.0, 0.0)
+        return np.where(_real(x, "x") >= self.value, 1.0, 0.0)
 
     def quantile(self, u: float | FloatArray) -> FloatArray:
         """The value, for every u."""
-        return np.full(np.shape(u), self.value)
+        return np.full(_real(u, "u", 0.0, 1.0).shape, self.value)
 
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """One node, whatever n."""
-        check.integer(n, "n", at_least=1)
+        nodes_count(n)
         return np.array([self.value]), np.ones(1)
 
     def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
@@ -219,15 +235,16 @@ class Symmetric(ScalarLaw):
 
     def cdf(self, x: float | FloatArray) -> FloatArray:
         """P(X ≤ x), elementwise; at jumps, which a Constant has, from the right."""
-        x = np.asarray(x)
+        x = _real(x, "x")
         below = np.nextafter(-x, -np.inf)
         return 0.5 * (self.law.cdf(x) + 1.0 - self.law.cdf(below))
 
     def quantile(self, u: float | FloatArray) -> FloatArray:
         """The smallest x with P(X ≤ x) ≥ u, by bisection."""
+        u = _real(u, "u", 0.0, 1.0)
         if isinstance(self.law, Constant):
             size = abs(self.law.value)
-            return np.where(np.asarray(u) <= 0.5, -size, size)
+            return np.where(u <= 0.5, -size, size)
         reach = float(np.abs(self.law.quantile(np.array([1e-300, 1 - 1e-16]))).max())
         low, high = np.full(np.shape(u), -reach), np.full(np.shape(u), reach)
         for _ in range(80):

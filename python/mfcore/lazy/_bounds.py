@@ -54,12 +54,13 @@ class LazyBounds:
 
     def broken(self, slack: float = 1e-6) -> int:
         """How many of the numbers are above their bound by more than this share of it (and rounding)."""
+        share = check.number(slack, "slack", at_least=0)
         pairs = (
             (self.risk, self.risk_bound),
             (self.displacement, self.displacement_bound),
             (self.gradients, self.gradients_bound),
         )
-        return sum(int((value > bound * (1 + slack) + 1e-13).sum()) for value, bound in pairs)
+        return sum(int((value > bound * (1 + share) + 1e-13).sum()) for value, bound in pairs)
 
 
 def lazy_bounds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -112,8 +112,10 @@ def speeds_of(model: Model, blocks: Sequence[str] | None) -> tuple[float, float,
     a, b, w = rates_of(model.rates)
     if blocks is None:
         return a, b, w
-    chosen, trained = tuple(blocks), model.network.trained
-    if not chosen or not set(chosen) <= set(trained):
-        raise ValueError(f"blocks must be some of the trained ones ({', '.join(trained)}), got {blocks!r}")
+    trained = model.network.trained
+    chosen = tuple(blocks) if isinstance(blocks, Iterable) else ()
+    if not chosen or not all(isinstance(c, str) and c in trained for c in chosen):
+        listed = ", ".join(trained)
+        raise ValueError(f"blocks must be some of the trained ones ({listed}), got {check.shown(blocks)}")
     one, two, three = ((speed if c in chosen else 0.0) for c, speed in zip("abw", (a, b, w), strict=True))
     return one, two, three

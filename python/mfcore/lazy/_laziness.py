@@ -33,7 +33,7 @@ class Laziness:
         residual: ‖f − y‖, the root of the risk on the nodes.
         displacement: (√largest/smallest)·‖f − y‖: linearised neurons never move further; inf where ν = 0.
         curvature: ‖D²f‖ as a map from directions to gradients.
-        kappa: κ = ‖f − y‖·‖D²f‖/‖Df‖²: training is lazy where it is small.
+        kappa: κ = ‖f − y‖·‖D²f‖/‖Df‖²: training is lazy where it is small; inf where Df = 0.
     """
 
     smallest: float

@@ -176,8 +176,8 @@ def grad_psi(
         gradient = at.lift.lift_velocity(rows, gradient)
     if isinstance(model, Model) and neurons:
         network = model.network
-        if still := list(network.still):
-            gradient[:, still] = 0.0
+        if still := network.still:
+            gradient[:, list(still)] = 0.0
         if network.sphere:
             w = rows[:, network.row(0) :]
             along = gradient[:, network.row(0) :]

@@ -43,12 +43,14 @@ class SgdRung:
         memory(16.0 * method.neurons * method.batch, "batch", method.batch)
         self._seeds = [seed] + [derive(seed, k) for k in range(1, method.replicas)]
         self._clock = self.clock = _Clock(method.step, method.schedule)
-        unit = model._unit
+        unit, self._scale = model._unit, model.network.scale
         rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(unit.rates or {})}
+        n, last = method.neurons, max(0, method.neurons - 2)
+        start_of(model, n, seed, threads, (last, n))  # what it refuses, it refuses now
         self._begin = partial(
             _core.Sgd,
             unit.network._core,
-            [start_of(model, method.neurons, s, threads) for s in self._seeds],
+            [partial(_rows_of, model, n, s, threads) for s in self._seeds],
             [unit.data._run_sampler() for _ in self._seeds],
             self._seeds,
             batch=method.batch,
@@ -58,6 +60,7 @@ class SgdRung:
             block=1 if method.coupled and model.temperature > 0 else 0,
             single_precision=method.precision == "float32",
             threads=threads,
+            neurons=n,
         )
 
     @cached_property
@@ -94,6 +97,10 @@ class SgdRung:
         """Neurons, (N, D) or (replicas, N, D)."""
         rows = self._runs.theta()
         return rows[0] if len(rows) == 1 else np.stack(rows)
+
+    def predict(self, X: FloatArray) -> list[FloatArray]:
+        """f_N on the rows of X, of each replica."""
+        return [self._scale * f for f in self._runs.predict(X)]
 
     def state(self) -> State:
         """Neurons at the start of the current block, and the steps."""
@@ -234,6 +241,10 @@ class _Clock:
 def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
     """Refuse a `value` that needs more rows of neurons than fit in memory."""
     memory(8.0 * rows * (model.row or 1), name, value)
+
+
+def _rows_of(model: Model, neurons: int, seed: int, threads: int, first: int, count: int) -> FloatArray:
+    return start_of(model, neurons, seed, threads, (first, first + count))
 
 
 def start_of(

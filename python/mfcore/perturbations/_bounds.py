@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from math import nan
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..stationary._certificate import certificate
+from ..stationary._compact import TooDearError
 from ..stationary._gibbs import gibbs
 from ..stationary._optimum import optimum
 from ._approximation import approximation_gap
@@ -30,6 +32,7 @@ from ._run_bounds import chaos, tangent
 from ._theorem import Theorem
 
 _ODDS = 4.9  # standard errors: once in a million
+_CONVEXITY = ("R − inf R ≤ 2(∫Ψdρ − inf Ψ)", "E(ρ) − inf E ≤ ∫Ψ_λdρ − inf Ψ_λ, E = R/2 + (λ/2)∫|θ|²dρ")
 
 
 def bounds(
@@ -137,13 +140,14 @@ def _convexity(model: AnyModel, measure: MeasureLike) -> Iterator[Theorem]:
     try:
         bound = certificate(model, measure)
         best = optimum(model)
+    except TooDearError as error:
+        yield Theorem("convexity", _CONVEXITY[model.ridge > 0], {"inf": f"not searched: {error}"}, nan, nan)
+        return
     except ValueError:  # no reduction
         return
     yield Theorem(
         "convexity",
-        "E(ρ) − inf E ≤ ∫Ψ_λdρ − inf Ψ_λ, E = R/2 + (λ/2)∫|θ|²dρ"
-        if model.ridge
-        else "R − inf R ≤ 2(∫Ψdρ − inf Ψ)",
+        _CONVEXITY[model.ridge > 0],
         {"loss": "the square", "inf": f"mf.optimum, gap {best.gap:.1e}", "message": bound.message or "none"},
         bound.value - best.value,
         bound.gap,
@@ -177,5 +181,5 @@ def _entropy(reduced: ReducedModel, density: Density) -> Iterator[Theorem]:
             "inf R": f"mf.optimum on the box, gap {best.gap:.1e}",
         },
         left,
-        math.nan,
+        nan,
     )

@@ -202,12 +202,17 @@ def drifted(field: Field, theta: FloatArray, masses: FloatArray, h: float) -> Fl
 
 
 def steps_for(
-    field: Field, start: FloatArray, masses: FloatArray, times: FloatArray, enough: float = ENOUGH
+    field: Field,
+    start: FloatArray,
+    masses: FloatArray,
+    times: FloatArray,
+    enough: float = ENOUGH,
+    first: int = FIRST_STEPS,
 ) -> int:
     """Steps at which f no longer changes; a ValueError as soon as it is clear that they are too many."""
     if times[-1] == 0:
         return 1
-    steps, before = FIRST_STEPS, math.inf
+    steps, before = first, math.inf
     coarse = predictions(field, start, masses[None], times, steps)
     while steps < _MOST_STEPS:
         steps *= 2

@@ -26,7 +26,6 @@ from ..reductions._init import ReducedInit, reduced_init
 from ..reductions._model import ReducedModel
 from ..reductions._nodes import _plain
 from ._draws import drawn
-from ._ensembles import ENOUGH as _EXACT
 from ._ensembles import (
     FIRST_STEPS,
     FeatureField,
@@ -43,7 +42,7 @@ from ._sgd_noise import added
 
 _SMOOTH = (64, 24, 12)  # Gauss nodes of each coordinate of normal inputs in 1, 2, 3 dimensions
 _LINEAR = (16, 16, 12, 8, 5, 4, 3, 3, 2, 2, 2, 2)  # the same for linear networks
-_ENOUGH = 1e-7  # change of f, relative to 1 + |f|, when steps are halved, where variations are integrated
+_ENOUGH = 1e-6  # change of f, relative to 1 + |f|, when steps are halved, where variations are integrated
 _FEWEST, _MOST = 6, 32  # Gauss nodes in each random coordinate; where fewer are allowed ρ₀ is sampled
 
 
@@ -145,7 +144,8 @@ def fluctuations(
     noise = seed_of(rng) if model.temperature > 0 else None
     points, masses, random = _start(model, start, check.count(atoms, "atoms"), rng)
     if isinstance(field, NeuronField) and field.smooth:
-        steps = steps_for(field, points, masses, times, enough=_EXACT if kappa > 0 else _ENOUGH)
+        precise = () if kappa > 0 else (_ENOUGH, FIRST_STEPS // 2)  # noise of SGD comes by differences
+        steps = steps_for(field, points, masses, times, *precise)
         f, totals, each = by_variations(field, points, masses, times, steps, noise)
     else:
         check_cost(len(points), len(points), field, FIRST_STEPS)

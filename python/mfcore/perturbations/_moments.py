@@ -25,7 +25,7 @@ def by_variations(
     of each source, (atoms, 3, times), of which the last is that of all.
     """
     totals, each = np.zeros((2, 3, len(times))), np.zeros((len(points), 3, len(times)))
-    f = np.empty((len(times), len(field.targets)))
+    f = np.empty((2, len(times), len(field.targets)))
     width = max(1, _HELD // points.size)
     for first in range(0, len(points), width):
         chosen = np.arange(first, min(first + width, len(points)))
@@ -36,13 +36,13 @@ def by_variations(
                 terms = np.stack([found.first**2 @ field.weights, 4 * (found.first @ residual) ** 2])
                 totals[k, :2, t] += terms @ masses[chosen]
                 totals[k, 2, t] += found.second @ residual
-                f[t], each[chosen, :2, t] = found.f, terms.T
+                f[k, t], each[chosen, :2, t] = found.f, terms.T
     change = totals[0] - totals[1]
     if noise is None:  # steps of order 4: their error is a 15th of the change, and taken away
         totals[0] += change / 15
         totals[1] = totals[0] - change / 15
     each[:, 2] = totals[0, 2]
-    return f, totals, each
+    return f[0] if noise is not None else f[0] + (f[0] - f[1]) / 15, totals, each
 
 
 def by_differences(

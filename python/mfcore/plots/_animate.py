@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._base import check
 from ..runs._trajectory import Trajectory
 from ._axes import GREY, TEXT, axes
-from ._density import density, kept_times, measure_at
+from ._density import density, given_times, kept_times, measure_at
 from ._plane import particles
 from ._runs import Runs, model_of, named
 
@@ -70,7 +70,7 @@ def animate(
     if kind == "particles" and (len(groups) > 1 or len(next(iter(groups.values()))) > 1):
         raise ValueError("trajectories must be one run for particles, got several")
     first = next(iter(groups.values()))[0]
-    asked = kept_times(first) if times is None else np.atleast_1d(check.array(times, "times")).tolist()
+    asked = kept_times(first) if times is None else given_times(times)
     target = axes(None)
     draw = (
         partial(_density, target, trajectories, options)

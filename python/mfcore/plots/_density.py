@@ -109,7 +109,7 @@ def density(
 
 def _times(runs: dict[str, Trajectory], times: Any) -> list[float]:
     if times is not None:
-        return [float(t) for t in np.atleast_1d(check.array(times, "times"))]
+        return given_times(times)
     for run in runs.values():
         if run.kept:
             kept = sorted(run.kept)
@@ -119,6 +119,12 @@ def _times(runs: dict[str, Trajectory], times: Any) -> list[float]:
 
 def _end(run: Trajectory) -> float:
     return float(run.meta["t"]) if "t" in run.meta else float(run.t[-1])
+
+
+def given_times(times: Any) -> list[float]:
+    """One time, or a list of them."""
+    one = check.as_numpy(times, "times").ndim == 0
+    return [float(t) for t in check.array([times] if one else times, "times", shape=(None,))]
 
 
 def kept_times(run: Trajectory) -> list[float]:

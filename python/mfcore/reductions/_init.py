@@ -12,13 +12,11 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import number_of
 from ..init import Points, Radial, Sphere
-from ..init._blocks import BlockLaw, Chi, Point, Scalar, SpherePoint, share_among_cells
-from ..init._scalar import Constant, Normal, ScalarLaw
+from ..init._blocks import BlockLaw, Chi, Point, Scalar, SpherePoint, cell_edges, share_among_cells
+from ..init._scalar import Constant, Normal, ScalarLaw, nodes_count
 
 if TYPE_CHECKING:
     from ..model import Model
-
-MOST_NODES = 10_000  # most nodes of a Gauss rule, whose computation takes a time like their number squared
 
 
 class ReducedInit:
@@ -70,7 +68,7 @@ class ReducedInit:
 
         Coordinates that are known have one node.
         """
-        n = check.integer(n, "n", at_least=1, at_most=MOST_NODES)
+        n = nodes_count(n)
         varying = [low < high for low, high in self.support()]
         check.memory(16.0 * float(n) ** sum(varying) * len(varying), "n", n)
         points, weights = np.empty((1, 0)), np.ones(1)
@@ -103,10 +101,13 @@ class ReducedInit:
             edges: Increasing edges of the cells of each coordinate. Mass outside goes to the outermost cells.
             nodes: For each coordinate None, or the number of Gauss nodes that are the centres of its cells.
         """
+        edges = cell_edges(edges, len(self.support()))
+        if nodes is not None and (not isinstance(nodes, list | tuple) or len(nodes) != len(edges)):
+            raise ValueError(f"nodes must be {len(edges)} numbers or None, got {check.shown(nodes)}")
         masses, first = np.ones(()), 0
         for block in self._blocks:
             last = first + len(block.support())
-            counts = [n for n in nodes[first:last] if n is not None] if nodes is not None else []
+            counts = [nodes_count(n) for n in nodes[first:last] if n is not None] if nodes is not None else []
             cells = edges[first:last]
             if counts:
                 points, weights = block.quadrature(counts[0])

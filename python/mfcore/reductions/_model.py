@@ -34,7 +34,8 @@ ArrayFunction = Callable[[FloatArray], FloatArray]
 class ReducedModel:
     """Features Φ_q(z) at Q nodes, as functions of k coordinates z; accepted wherever a model is.
 
-    Points are arrays of shape (n, k); (n,) will do if k = 1.
+    Points are arrays of shape (n, k); (n,) will do if k = 1. Methods return what floating point gives, inf
+    beyond the largest number; `mf.psi` and the like refuse such points by name.
 
     Args:
         coordinates: Names of the k coordinates.
@@ -187,17 +188,22 @@ class ReducedModel:
         """Ψ(z; ρ) = Σ p_q (f_q − y_q) Φ_q(z) for every row, shape (n,), without weight decay."""
         there = self.features(points)
         here = there if theta is points else self.features(theta)
-        return here @ self._residual(weights @ there)
+        return here @ self._residual(check.array(weights, "weights", shape=(len(there),)) @ there)
 
     def grad_psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         """∇Ψ(z; ρ) for every row, shape (n, k), without weight decay and rates."""
-        residual = self._residual(weights @ self.features(points))
+        residual = self._residual(self._mean(points, weights))
         gradients: FloatArray = np.einsum("nqk,q->nk", self._gradients(theta), residual)
         return gradients
 
+    def _mean(self, points: FloatArray, weights: FloatArray) -> FloatArray:
+        """f_q of weighted points."""
+        phi = self.features(points)
+        return np.asarray(check.array(weights, "weights", shape=(len(phi),)) @ phi)
+
     def risk(self, points: FloatArray, weights: FloatArray) -> float:
         """R(ρ) = Σ p_q (y_q − f_q)² + τ²."""
-        f = weights @ self.features(points)
+        f = self._mean(points, weights)
         return float(self.weights @ (self.targets - f) ** 2) + self.noise
 
     def risk_node_error(self, size: float) -> float:
@@ -214,7 +220,8 @@ class ReducedModel:
             >>> round(square.risk_node_error(1.0), 12)
             3e-06
         """
-        return (self.node_error or 0.0) * (2 * size + size**2)
+        largest = check.number(size, "size", at_least=0, at_most=1e150)  # has a square
+        return (self.node_error or 0.0) * (2 * largest + largest**2)
 
     def table(self, *axes: npt.ArrayLike) -> Table:
         """Features on a tensor grid, one axis of coordinate values per coordinate.

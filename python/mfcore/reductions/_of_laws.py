@@ -16,7 +16,8 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.course import Course
 from ..activations import Activation
-from ._init import MOST_NODES, reduced_init
+from ..init._scalar import MOST_NODES
+from ._init import reduced_init
 from ._inputs import inputs_of
 from ._model import ReducedModel
 from ._nodes import Nodes, kinked, nodes_of

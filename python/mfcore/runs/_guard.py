@@ -14,6 +14,7 @@ from ..measures._tangent import LinearMeasure
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._reduced import model_of
+from ._rung import Rung
 
 # A run has diverged when its risk is more than this times its scale, max(R(0), E y²). Growth on the way, as
 # of large steps that settle at last, is far below: a network that leaves the stable range grows without end.
@@ -54,6 +55,15 @@ class Guard:
             return np.array([self.rough(rows) for rows in theta])
         network, masses = model_of(self._model).network, np.full(len(theta), 1 / len(theta))
         return self.of(network.scale * _core.predict(network._core, theta, masses, self._X, 0))
+
+    def rough_of(self, rung: Rung) -> Any:
+        """The same of a run, by its method `predict` if it has one: of each replica, without a copy."""
+        predict = getattr(rung, "predict", None)
+        if predict is None:
+            measure: Any = rung.measure()
+            return self.rough(measure)
+        risks = np.array([self.of(f) for f in predict(self._X)])
+        return risks if len(risks) > 1 else float(risks[0])
 
     @property
     def inputs(self) -> FloatArray:

@@ -29,6 +29,12 @@ MOST_NUMBERS = 25_000_000  # most features sampled
 REFUSED = 120_000_000  # features at the first points that would take gigabytes and minutes
 SECONDS = 0.5  # nominal time that features to a given tolerance may take
 MOST_WHOLE = 2048  # in one coordinate up to so many nodes are all kept if fewer are not accurate enough
+# Nominal seconds of one core that the features of one search may take; what is dearer is refused.
+MOST_SECONDS = 60.0
+# Averages of smooth activations over what a reduction leaves out take longer where coordinates are larger
+# than `NEAR`, in the end about so many times: measured 5 to 10 at 1e2 and 10 to 16 at 1e5, for d = 3 to 40.
+FARTHER, NEAR = 10.0, 10.0
+MORE_NODES = 1.5  # nodes at which a combination evaluates features, in relation to its own number
 TESTS = 48  # fresh points at which the error is measured
 TOLERANCE = {1: 1e-13, 2: 1e-13}  # error relative to (Σp Φ²)^½ that is allowed, by the number of coordinates
 COARSE = 1e-8  # the same for more coordinates
@@ -111,6 +117,33 @@ def compact(
     if error > good and len(box) == 1 and len(reduced.weights) <= MOST_WHOLE:
         return Compact(reduced, reduced)
     return Compact(found, reduced, rows, error)
+
+
+def seconds(small: Compact, box: Box, points: float) -> float:
+    """About what features at so many points of a box cost one core, the same on every machine."""
+    kept = 1.0 if small.rows is None else MORE_NODES * len(small.rows) / len(small.whole.weights)
+    plain: Any = small.whole.features
+    owner = getattr(plain.function, "__self__", None)
+    smooth = isinstance(owner, Features) and not owner._arguments[0].kinks
+    reach = max(abs(end) for side in box for end in side)
+    far = min(max(1.0, reach / NEAR), FARTHER) if smooth else 1.0
+    return points * _seconds(small.whole) * min(kept, 1.0) * far
+
+
+def afford(spent: float, small: Compact, what: str) -> None:
+    """Refuse what takes minutes, and say what would not."""
+    if spent > MOST_SECONDS:
+        raise TooDearError(
+            f"model must have features of less work for {what}: about {spent / 60:.1g} minutes of one "
+            f"core or more with {len(small.whole.weights)} nodes of data, at most {MOST_SECONDS / 60:.2g} "
+            "are spent; try fewer nodes by model.reduce(nodes=…), whose node_error tells what they lose, a "
+            "smaller extent, or a piecewise-linear activation; mf.solve with mf.Atoms or networks follows "
+            "the dynamics"
+        )
+
+
+class TooDearError(ValueError):
+    """What is asked for would take minutes."""
 
 
 def thinned(reduced: ReducedModel, count: int) -> ReducedModel:

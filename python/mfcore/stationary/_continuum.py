@@ -73,6 +73,7 @@ def continuum(
     fixed: bool = False,
     ends: bool = False,
     enough: float = 0.0,
+    most: float = MOST_POINTS,
 ) -> Continuum:
     """The stationary law by adaptive quadrature; Newton's method starts at `f`.
 
@@ -84,13 +85,14 @@ def continuum(
         fixed: Integrate for `f` alone.
         ends: Whether space ends where the box does.
         enough: Relative errors that matter little beside those of the model's features.
+        most: Points that are affordable.
     """
     k = len(box)
     goal = max(GOAL.get(k, ENOUGH), enough)
     sides = box if ends else wider(reduced, box)
     rough, nodes = NODES.get(k, FEW_NODES)
     axes = [np.linspace(low, high, FIRST.get(k, 1) + 1) for low, high in sides]
-    most = min(MOST_POINTS, MOST_NUMBERS // (len(reduced.weights) + 8))
+    most = min(MOST_POINTS, most, MOST_NUMBERS // (len(reduced.weights) + 8))
     h = np.sqrt(reduced.weights) * f
     for _ in range(MOST_ROUNDS):
         where = nodes_of(reduced, axes, [nodes] * k)

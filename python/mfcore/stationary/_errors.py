@@ -10,7 +10,7 @@ import numpy as np
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ._boxes import Box
-from ._compact import Compact, compact, in_pieces
+from ._compact import MOST_SECONDS, Compact, compact, in_pieces, seconds
 from ._continuum import Continuum, continuum, wider
 from ._panels import rounding
 
@@ -63,15 +63,13 @@ def integrated(
 ) -> Integrated:
     """Compute the stationary law or, if `fixed`, D at `f`, by quadrature and with errors: see `continuum`."""
     small = around(reduced, box, ends) if small is None else small
-    enough = LITTLE * small.error
-    found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, ends=ends, enough=enough)
+    found = _resolved(small, box, f, tolerance, fixed, ends)
     for _ in range(MOST_WIDER):
         if found.outside <= OUTSIDE:
             break
         box = wider(reduced, box)
         small = around(reduced, box)
-        enough = LITTLE * small.error
-        found = continuum(small.model, box, small.restricted(f), tolerance, fixed=fixed, enough=enough)
+        found = _resolved(small, box, f, tolerance, fixed, ends=False)
     t, law = 1 / found.where.beta, found.found
     root = math.sqrt(found.risk)
     relative = found.integral + found.outside + rounding(found.where, law)
@@ -107,6 +105,14 @@ def integrated(
         law.mass,
         law.steps,
     )
+
+
+def _resolved(
+    small: Compact, box: Box, f: FloatArray, tolerance: float, fixed: bool, ends: bool
+) -> Continuum:
+    """The law by so many points as are affordable."""
+    most, start, enough = MOST_SECONDS / seconds(small, box, 1.0), small.restricted(f), LITTLE * small.error
+    return continuum(small.model, box, start, tolerance, fixed=fixed, ends=ends, enough=enough, most=most)
 
 
 def around(reduced: ReducedModel, box: Box, ends: bool = False) -> Compact:

@@ -11,7 +11,8 @@ from .._base.check import FloatArray
 from ..measures._cells import log_volumes
 from ..reductions._model import ReducedModel
 from ._boxes import Box
-from ._compact import Compact, compact, thinned
+from ._compact import FIRST as SAMPLED
+from ._compact import Compact, afford, compact, seconds, thinned
 from ._newton import newton, support
 
 SEARCH = {
@@ -32,6 +33,7 @@ MOST_ROUNDS = 80
 MOST_GROWTHS = 24
 PROBES = 128  # points per scale at which the size of features is measured
 SCALES = 16  # scales, each twice the one before
+_WHAT = "a stationary law"
 MOST_UNIT = 1e50  # coordinates of this size, or of its inverse, still have finite powers
 
 
@@ -58,14 +60,21 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
     ]
     k = len(sides)
     cells = [SEARCH.get(k, FEWEST)] * k
-    small, covered = Compact(reduced, reduced), [(s.low, s.high) for s in sides]
+    plain, covered = Compact(reduced, reduced), [(s.low, s.high) for s in sides]
+    small, spent = plain, 0.0
     if len(reduced.weights) > MANY:
+        spent = seconds(plain, covered, SAMPLED)
+        afford(spent, plain, _WHAT)
         small = compact(reduced, covered, tolerance=LOOSE)
     for _ in range(MOST_ROUNDS):
         edges = [side.edges(n) for side, n in zip(sides, cells, strict=True)]
         if small.rows is not None and not _inside(sides, covered):
             covered = [(2 * s.low - s.high if s.low < 0 else s.low, 2 * s.high - s.low) for s in sides]
+            spent += seconds(plain, covered, SAMPLED)
+            afford(spent, plain, _WHAT)
             small = compact(reduced, covered, tolerance=LOOSE)
+        spent += seconds(small, [(s.low, s.high) for s in sides], math.prod(cells))
+        afford(spent, small, _WHAT)
         start = None if f is None else small.restricted(f)
         f, mass = _solve(small.model, edges, start, fixed)
         f = small.function(f)

@@ -14,8 +14,8 @@ import scipy
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ._boxes import Box
-from ._compact import Compact, compact, in_pieces
-from ._span import Span, span
+from ._compact import Compact, afford, compact, in_pieces, seconds
+from ._span import SAMPLE, Span, span
 
 SIDE = {1: 4001, 2: 97}  # most points per coordinate of a grid, by the number of coordinates
 SCATTERED = 13  # log2 of the most quasi-random points, used where a grid would need too many
@@ -23,6 +23,7 @@ FEWEST = 32  # fewest points per coordinate of a grid
 MOST_FEATURES = 1 << 22  # most points times nodes
 MANY = 1 << 11  # models with more nodes are compressed
 DENSER = 1.6  # factor of points per coordinate of the second, independent search
+SAMPLED = 304  # points at which `compact` evaluates all nodes, or more
 POLISHED = 8  # number of local minima that are refined
 
 
@@ -103,6 +104,8 @@ def landscape(reduced: ReducedModel, box: Box, *, again: Landscape | None = None
     if again is not None:
         small = again.small
     elif len(reduced.weights) > MANY:
+        plain = Compact(reduced, reduced)
+        afford(seconds(plain, box, SAMPLED), plain, "a minimum over measures")
         small = compact(reduced, box, wide=True)
     else:
         small = Compact(reduced, reduced)
@@ -118,6 +121,9 @@ def landscape(reduced: ReducedModel, box: Box, *, again: Landscape | None = None
         mesh = np.meshgrid(*[np.linspace(0.0, 1.0, side)] * k, indexing="ij")
         unit = np.stack([m.ravel() for m in mesh], axis=1)
         spacing = (ends[:, 1] - ends[:, 0]) / (side - 1)
+    if again is None:  # the second search has as many points, or more of a grid
+        both = len(unit) * (1 + (DENSER**k if side is not None else 1)) + 2 * min(len(unit), SAMPLE)
+        afford(seconds(small, box, both), small, "a minimum over measures")
     points = np.sinh(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
     points = np.clip(points, *np.array(box).T)
     reach = spacing * np.cosh(np.arcsinh(points) + spacing)  # an upper bound of the distance on both sides

@@ -49,6 +49,10 @@ class Bisection:
     each: Mapping[str, Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(f"name must be that of an argument, got {check.shown(self.name)}")
+        if self.each is not None and not isinstance(self.each, Mapping):
+            raise TypeError(f"each must be a mapping from names to values, got {check.shown(self.each)}")
         low = check.number(self.low, "low")
         check.number(self.high, "high", above=low)
         check.number(self.tolerance, "tolerance", above=0)

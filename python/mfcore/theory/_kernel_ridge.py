@@ -109,6 +109,8 @@ def kernel_ridge(
         True
     """
     check.instance(data, "data", DataLaw, "a data law")
+    if math.isinf(data.d):
+        raise ValueError(f"data must have inputs of finite dimension, which are drawn, got {data!r}")
     if data.noise_power() > 0:
         raise ValueError(f"data must have labels without noise (noise= adds some), got {data!r}")
     ridge, noise = (check.number(x, name, at_least=0) for x, name in ((ridge, "ridge"), (noise, "noise")))

@@ -214,11 +214,11 @@ def test_what_has_no_kernel_is_refused_in_words():
     with pytest.raises(ValueError, match="measure must be given for a model without initial law"):
         theory.tangent_kernel(model_of(NETWORKS["relu"]), X)
     plain = mf.Network(mf.activations.relu)
-    kinks = mf.Network(mf.activations.piecewise_linear([0.5, 1.5], [-2.5, 7.5]))
+    kinks = mf.Network(mf.activations.custom(np.abs, slope=np.sign, kinks=[0.0]))
     for network, init, words in (
         (plain, mf.init.Product(w=mf.init.Uniform(-1, 1)), "Radial.norm."),
         (plain, mf.init.Product(w=mf.init.Normal(1.0, 1.0)), "Radial.norm."),
-        (kinks, mf.init.Sphere(1.0), "smooth activation"),
+        (kinks, mf.init.Sphere(1.0), "smooth or piecewise linear activation"),
     ):
         with pytest.raises(ValueError, match=words):
             theory.tangent_kernel(model_of(network).replace(rates=None, init=init), X)
@@ -245,3 +245,10 @@ def test_the_spectrum_of_a_model_is_that_of_its_kernel():
     np.testing.assert_allclose(of_model.eigenvalues, arc.eigenvalues, rtol=1e-10, atol=1e-12)
     with pytest.raises(ValueError, match="d must be 6"):
         theory.zonal_spectrum(model, 5, degree=2)
+
+
+@pytest.mark.parametrize("blocks", [-1e200, (), ["x"], [[]], [1.0], len])
+def test_blocks_that_are_not_trained_are_refused_by_name(blocks):
+    model = model_of(mf.Network(mf.activations.relu, output="trained"))
+    with pytest.raises(ValueError, match=r"^blocks must be some of the trained ones \(a, w\), got"):
+        theory.tangent_kernel(model, np.eye(4), measure=np.ones((2, 5)), blocks=blocks)

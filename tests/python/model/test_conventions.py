@@ -162,3 +162,14 @@ def test_a_step_on_a_sum_of_neurons_is_a_canonical_step_of_the_network_of_that_s
 def test_numbers_beyond_the_largest_one_are_refused():
     with pytest.raises(ValueError, match="temperature must be finite after conversion, got inf"):
         mf.conventions.mmn18(0.1, temperature_inverse=1e-320)
+
+
+@pytest.mark.parametrize("factor", [1e-320, 1e-200, 1e200])
+def test_factors_without_an_inverse_square_are_refused(factor):
+    with pytest.raises(ValueError, match=r"factor must be >= 1e-150 and <= 1e\+150"):
+        mf.conventions.cob19(0.1, neurons=2, factor=factor)
+
+
+def test_numbers_of_neurons_beyond_those_of_the_core_are_refused():
+    with pytest.raises(ValueError, match=r"neurons must be <= "):
+        mf.conventions.ntk(0.1, neurons=10**400)

@@ -39,7 +39,7 @@ def test_a_linear_model_has_the_moments_of_its_mean_weight(ridge):
         spread = 0.64 * decay @ decay
         output = np.trace(sigma @ spread)
         slope = X.T @ (X @ (best - decay @ best) - y) / 6  # ½∇R at w̄(t), which starts at 0
-        assert math.isclose(found.output[k], output, rel_tol=1e-8)  # steps of f: 1e-9
+        assert math.isclose(found.output[k], output, rel_tol=1e-7)  # steps: 1e-6, their error taken away
         assert math.isclose(found.variance[k], 4 * slope @ spread @ slope, rel_tol=1e-7)
         assert math.isclose(found.offset[k], output, rel_tol=1e-7)
 
@@ -53,11 +53,11 @@ def test_a_linear_model_on_normal_inputs_is_as_exact():
     decay = np.exp(-(sigma + 0.1))
     best = sigma * target / (sigma + 0.1)
     gap = best * (1 - decay) - target
-    assert math.isclose(found.output[1], 0.64 * sigma @ decay**2, rel_tol=1e-8)
+    assert math.isclose(found.output[1], 0.64 * sigma @ decay**2, rel_tol=1e-7)
     assert math.isclose(
         found.variance[1], 4 * 0.64 * (sigma * gap * decay) @ (sigma * gap * decay), rel_tol=1e-7
     )
-    assert math.isclose(found.risk[1], sigma @ gap**2 + 0.09, rel_tol=1e-8)
+    assert math.isclose(found.risk[1], sigma @ gap**2 + 0.09, rel_tol=1e-7)
 
 
 def test_at_the_start_they_are_the_constants_of_independent_neurons():

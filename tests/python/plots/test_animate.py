@@ -47,6 +47,8 @@ def test_axes_stand_still_and_hold_all_frames(run):
 def test_mistakes_of_animations_say_what_is_possible(run, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"path must end in one of \.gif, \.mp4, \.html, got 'run.avi'"):
         plots.animate(run, "run.avi")
+    with pytest.raises(ValueError, match=r"times must have shape \(any,\), got \(2, 2\)"):
+        plots.animate(run, times=np.zeros((2, 2)))
     with pytest.raises(ValueError, match="kind must be one of 'density', 'particles', got 'risk'"):
         plots.animate(run, kind="risk")
     with pytest.raises(ValueError, match="trajectories must be one run for particles"):

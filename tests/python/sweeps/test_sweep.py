@@ -152,3 +152,12 @@ def test_all_public_objects_of_a_run_travel_between_processes():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert pickle.loads(pickle.dumps(runs[0])).final.tobytes() == runs[0].final.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "word"), [({"name": float("inf")}, "name"), ({"name": ""}, "name"), ({"each": 3}, "each")]
+)
+def test_a_bisection_of_what_is_no_argument_is_refused(change, word):
+    given = {"name": "x", "low": 0.0, "high": 1.0, "crossed": bool, "tolerance": 0.1} | change
+    with pytest.raises(TypeError, match=f"^{word} must be "):
+        mf.Bisection(**given)

@@ -119,6 +119,7 @@ def test_the_power_of_a_ridge_function_sums_to_its_second_moment():
     ("change", "message"),
     [
         ({"data": mf.data.Linear(w=[1.0, 0.0], noise=0.1)}, "data must have labels without noise"),
+        ({"data": mf.data.IsotropicGaussians(math.inf, 0.5)}, "data must have inputs of finite dimension"),
         ({"samples": 0}, "samples must be >= 1, got 0"),
         ({"samples": [4, 2.5]}, "samples must be an integer, got 2.5"),
         ({"neurons": 3}, "neurons must be inf for a function"),

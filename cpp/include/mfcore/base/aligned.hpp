@@ -5,7 +5,9 @@
 #include <new>
 #include <vector>
 
-namespace mfcore::inline base {
+#include "mfcore/base/level.hpp"
+
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 template <class T>
 struct CacheLineAllocator {
@@ -39,4 +41,4 @@ struct UnfilledAllocator : CacheLineAllocator<T> {
 
 using UnfilledVector = std::vector<double, UnfilledAllocator<double>>;
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

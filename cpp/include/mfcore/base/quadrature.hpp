@@ -4,7 +4,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 struct Rule {
     std::vector<double> nodes;    // increasing
@@ -33,4 +33,4 @@ Rule chi_rule(double d);
 /// Covers 9.5 of them.
 Rule angle_rule(double d, double spacing);
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

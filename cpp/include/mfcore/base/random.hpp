@@ -9,7 +9,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline base::random {
+namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 
 /// What the numbers are for. Append only: renumbering would change everybody's results.
 enum class Purpose : std::uint32_t {
@@ -76,4 +76,4 @@ void signs(const Stream& stream, std::uint64_t first, Index count, double* out);
 /// stream in the order of the double uniforms.
 void permutation(const Stream& stream, Index n, std::int64_t* out);
 
-}  // namespace mfcore::inline base::random
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::random

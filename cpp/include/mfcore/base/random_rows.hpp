@@ -2,7 +2,7 @@
 // Matrices of random numbers by address (random.hpp), drawn in parallel.
 #include "mfcore/base/random.hpp"
 
-namespace mfcore::inline base::random {
+namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 
 enum class Numbers { uniform, normal };
 
@@ -11,4 +11,4 @@ enum class Numbers { uniform, normal };
 void fill_rows(const Stream& stream, Numbers kind, double shift, double scale, Mat out, int threads = 0,
                Index first = 0);
 
-}  // namespace mfcore::inline base::random
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::random

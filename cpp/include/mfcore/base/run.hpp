@@ -6,7 +6,9 @@
 #include <functional>
 #include <string>
 
-namespace mfcore::inline base {
+#include "mfcore/base/level.hpp"
+
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// How a stretch of a run ended. Python sees these very values.
 enum class End {
@@ -92,4 +94,4 @@ struct BuildInfo {
 };
 BuildInfo build_info();
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace mfcore::inline base {
+#include "mfcore/base/level.hpp"
+
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 using Index = std::ptrdiff_t;
 
@@ -34,4 +36,4 @@ struct MatView {
 using Mat = MatView<double>;
 using ConstMat = MatView<const double>;
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -11,7 +11,7 @@
 #include "mfcore/base/views.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 
 class Sampler {
 public:
@@ -77,4 +77,4 @@ SamplerPtr resampled(SamplerPtr nodes);
 /// several threads, nor for several runs at once.
 SamplerPtr passes(SamplerPtr nodes);
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -13,7 +13,7 @@
 #include "mfcore/flow/flow.hpp"
 #include "mfcore/grid/potential.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 /// Cells along one coordinate.
 struct GridAxis {
@@ -130,4 +130,4 @@ struct FiniteVolumeParams {
 std::unique_ptr<Flow> finite_volume(FiniteVolume scheme, const double* start,
                                     const FiniteVolumeParams& params);
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

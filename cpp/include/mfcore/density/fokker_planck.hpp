@@ -8,7 +8,7 @@
 #include "mfcore/flow/flow.hpp"
 #include "mfcore/grid/potential.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 /// Cells along one coordinate z.
 struct DiffusionAxis {
@@ -64,4 +64,4 @@ public:
 std::unique_ptr<FokkerPlanck> fokker_planck(GridPotential potential, const std::vector<DiffusionAxis>& axes,
                                             const double* start, const FokkerPlanckParams& params);
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

@@ -9,7 +9,7 @@
 #include "mfcore/data/data.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 
 struct RunOptions {
     int threads = 0;           ///< 0: OMP_NUM_THREADS, else the cores
@@ -58,4 +58,4 @@ Index estimate(const Network& network, ConstMat theta, const Sampler& sampler, s
 Index interaction(const Network& network, ConstMat theta, ConstMat other, const Sampler& sampler,
                   std::uint64_t seed, Index samples, Mat out, const RunOptions& options = {});
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

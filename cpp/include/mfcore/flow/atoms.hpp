@@ -10,7 +10,7 @@
 #include "mfcore/grid/separable.hpp"
 #include "mfcore/reduction/reduction.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 
 /// Features at moving points, on the calling thread.
 struct PointFeatures {
@@ -70,4 +70,4 @@ void panel_tails(const Panels& panels, const std::vector<bool>& nonnegative, Con
 System atom_system(std::vector<double> masses, const AtomParams& params, Gradient gradient,
                    Panels panels = {});
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

@@ -13,7 +13,7 @@
 #include "mfcore/features/features.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 
 /// What is integrated: dy/dt = velocity(y), plus noise of variance 2 temperature speed per unit of time.
 struct System {
@@ -119,4 +119,4 @@ struct AdaptiveParams {
 /// come from its continuous extension of order 4: the times asked for do not change the steps.
 std::unique_ptr<Flow> dopri5(System system, const double* start, const AdaptiveParams& params);
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

@@ -4,7 +4,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
 struct LowRank {
     Index rank = 0;
@@ -16,4 +16,4 @@ struct LowRank {
 /// Compress until no entry of the product deviates by more than `tolerance` times the largest entry.
 LowRank compress(ConstMat values, double tolerance);
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

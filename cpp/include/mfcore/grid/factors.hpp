@@ -6,7 +6,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
 /// A matrix that owns its numbers, row by row.
 struct OwnMatrix {
@@ -44,4 +44,4 @@ struct LineFactors {
 };
 LineFactors factors_of_line(ConstMat table, double tolerance);
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

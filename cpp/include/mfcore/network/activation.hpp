@@ -7,7 +7,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 
 /// A function of the caller's: value[i] = sigma(z[i]) for i < n, and likewise the slope and the curvature
 /// where their arrays are not null (a curvature is never wanted without a slope). n is a multiple of 64, and
@@ -131,4 +131,4 @@ void evaluate(const Activation& sigma, Index n, const T* z, T* value, T* slope =
 extern template void evaluate(const Activation&, Index, const double*, double*, double*, double*);
 extern template void evaluate(const Activation&, Index, const float*, float*, float*, float*);
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

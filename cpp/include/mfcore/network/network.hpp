@@ -3,7 +3,7 @@
 // with absent parts left out: a unless output is one, b unless bias is none.
 #include "mfcore/network/activation.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 
 enum class Output { one, fixed, trained };
 enum class Bias { none, fixed, trained };
@@ -27,4 +27,4 @@ struct Rates {
     double a = 1, b = 1, w = 1;
 };
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

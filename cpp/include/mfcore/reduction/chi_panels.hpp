@@ -9,7 +9,7 @@
 
 #include "mfcore/reduction/panel.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 class ChiPanels {
 public:
@@ -60,4 +60,4 @@ private:
     std::vector<Panel> panels_;
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

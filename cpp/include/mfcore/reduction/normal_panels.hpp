@@ -10,7 +10,7 @@
 
 #include "mfcore/reduction/panel.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 class NormalPanels {
 public:
@@ -66,4 +66,4 @@ private:
     std::vector<Panel> panels_;
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

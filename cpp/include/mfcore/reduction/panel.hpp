@@ -7,7 +7,7 @@
 
 #include "mfcore/base/quadrature.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 class Panel {
 public:
@@ -40,4 +40,4 @@ private:
 std::vector<double> panel_ends(double low, double high, Index panels,
                                const std::function<double(double)>& density);
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -12,7 +12,7 @@
 #include "mfcore/reduction/normal_panels.hpp"
 #include "mfcore/reduction/smoothing.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 class TwoRadii;  // of the implementation
 
@@ -65,4 +65,4 @@ private:
     std::vector<double> density_;  // ... where the density of u_i is this times (1 - u^2)^{(d_i-3)/2}
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -8,10 +8,10 @@
 #include "mfcore/network/activation.hpp"
 #include "mfcore/reduction/sphere.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 class Pieces;
 }
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 class Smoother {
 public:
@@ -48,4 +48,4 @@ private:
     std::shared_ptr<const Pieces> pieces_;  // with kinks: in place of these
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

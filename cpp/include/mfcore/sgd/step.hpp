@@ -5,7 +5,7 @@
 
 #include "mfcore/sgd/sgd.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 struct StepParams {
     double ridge = 0;        ///< lambda >= 0, on trained blocks
@@ -32,4 +32,4 @@ struct StepsDone {
 StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y, const double* h,
                   Index first, const StepParams& params, const StopPredicate& wants_stop = {});
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd
