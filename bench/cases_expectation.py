@@ -42,8 +42,8 @@ def estimate(quick: bool) -> Iterator[Case]:
         f"estimate V and U, tanh, N={n}, d={d}, {samples:,}",
         {"mfcore": ours, "numpy": numpy},
         flops=flops,
-        bars={"numpy": 2.0},
-        peak_bar=0.65,
+        bars={"numpy": 2.5},
+        peak_bar=0.78,
     )
 
 
@@ -59,7 +59,8 @@ def gradient(quick: bool) -> Iterator[Case]:
             **gradient_contenders(theta, x, y),
         },
         flops=4.0 * len(y) * n * d,
-        bars={"numpy": 3.0, "jax": 3.0, "torch": 6.0},
+        bars={"numpy": 4.3, "jax": 3.0, "torch": 6.0},
+        peak_bar=0.78,
     )
 
 

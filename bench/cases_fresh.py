@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from time import sleep
 from typing import Any
+from unittest import mock
 
 import mfcore as mf
 import numpy as np
+from mfcore.neurons._sgd import SgdRung
 
 from .harness import Case, Prepared
 
@@ -105,10 +110,20 @@ def wide(quick: bool) -> Iterator[Case]:
 
             return run
 
-        contenders: dict[str, Callable[[], Any]] = {"mfcore": Prepared(ours)}
+        flops = 4.0 * batch * n * d
+        contenders: dict[str, Callable[[], Any]] = {
+            "mfcore": Prepared(ours),
+            "80 GF/s": partial(sleep, flops / 80e9),
+        }
         if n <= 10_000:
             contenders["numpy"] = Prepared(numpy)
-        yield Case(f"SGD.step, N={n:,}, d={d}, batch {batch}", contenders, flops=4.0 * batch * n * d)
+        yield Case(
+            f"SGD.step, N={n:,}, d={d}, batch {batch}",
+            contenders,
+            flops=flops,
+            checks={name: call for name, call in contenders.items() if name != "80 GF/s"},
+            bars={} if quick else {"80 GF/s": 1.0},
+        )
     n, d, steps = (60, 10, 8) if quick else (20_000, 1000, 80)
     X, y = rng.normal(size=(steps, d)), rng.normal(size=steps)
 
@@ -165,4 +180,32 @@ def first_step(quick: bool) -> Iterator[Case]:
     )
 
 
-CASES = (dataset, wide, first_step)
+class _FirstStepError(Exception):
+    """Raised where a run is about to do its first step."""
+
+
+def before_first_step(quick: bool) -> Iterator[Case]:
+    """What comes before the first step of a wide network: its neurons are drawn, stored, and predict."""
+    n, d = (1000, 10) if quick else (1_000_000, 100)
+    model = mf.Model(mf.data.IsotropicGaussians(d=d, delta=0.5), RELU, mf.init.Gaussian(std=1 / np.sqrt(d)))
+
+    def stop(*_: Any) -> None:
+        raise _FirstStepError
+
+    def ours() -> None:
+        with mock.patch.object(SgdRung, "advance", stop), suppress(_FirstStepError):
+            mf.solve(model, mf.SGD(n, step=1e-3), horizon=1.0, save_at=[], risk=False, rng=0)
+
+    def filled() -> None:
+        np.ones((n, d))
+
+    yield Case(
+        f"mf.solve before its first step, SGD({n:,}), d={d}",
+        {"mfcore": ours, "numpy ones": filled, "0.8 s": lambda: sleep(0.8)},
+        tolerance=None,
+        bars={} if quick else {"0.8 s": 1.0},
+        long=True,
+    )
+
+
+CASES = (dataset, wide, first_step, before_first_step)

@@ -27,6 +27,7 @@ MODULES = (
     "cases_flow",
     "cases_density",
     "cases_lazy",
+    "cases_many",
 )
 LOADED = ("cases_load",)
 
@@ -50,7 +51,7 @@ def main(
     """
     if calls:
         rows: list[Any] = calls_of.main(quick)
-        good = True
+        good = quick or all(row.ok for row in rows)
     elif scaling:
         rows = growth.main(quick, cases, picture)
         good = True

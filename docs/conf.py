@@ -4,6 +4,7 @@ import doctest
 import json
 import os
 import re
+import runpy
 import types
 
 import mfcore
@@ -115,6 +116,17 @@ def filled(app, name, source):
     source[0] = re.sub(r'^<a id="((?:eq|section)-[\d-]+)"></a>$', r"(\1)=", source[0], flags=re.MULTILINE)
 
 
+def headers(app, name, source):
+    """Put in the declarations of the headers in C++ and C."""
+    folder, _, room = name.rpartition("/")
+    if folder == "cpp":
+        make = runpy.run_path(os.path.join(app.srcdir, "headers.py"))
+        if room in make["ROOMS"]:
+            source[0] = re.sub(
+                r"^<!-- docs/headers.py .*-->$", lambda _: make["room"](room), source[0], flags=re.MULTILINE
+            )
+
+
 # --- sessions that end in a picture -------------------------------------------------------------------------
 
 NOTEBOOK = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
@@ -162,6 +174,7 @@ def setup(app):
     """Tell Sphinx of the functions above."""
     app.connect("autodoc-process-docstring", linked, priority=100)
     app.connect("missing-reference", resolved)
+    app.connect("source-read", headers)
     app.connect("source-read", filled)
     app.connect("source-read", shown)
     app.connect("env-check-consistency", complete)

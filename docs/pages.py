@@ -25,17 +25,17 @@ TAKES = {
     "lazy-transition": "3 minutes (5,000 steps at ten sizes τ, and four decades of scales)",
     "three-regimes": "a minute (widths to 1,024)",
     "kernel-staircase": "2 minutes (regression on up to d^2.5 samples)",
-    "merged-staircase": "10 minutes (ten networks of 100 neurons, and the limit)",
+    "merged-staircase": "3 minutes (ten networks of 100 neurons on each of three targets, and the limits)",
     "time-scales": "2 minutes (six decades of time, and networks of finite d)",
     "filtered-pca": "5 minutes (dimensions to 400, 24 draws of up to 51,200 samples)",
-    "sample-size": "5 minutes (5 dimensions to 640, five widths, 16 networks of each)",
-    "leap": "8 minutes (16 neurons, d to 2,048, 256 and 64 for s ≤ 2, s = 3 and s = 4)",
+    "sample-size": "2 minutes (5 dimensions to 640, five widths, 16 networks of each)",
+    "leap": "15 minutes (16 neurons, d to 2,048 for s ≤ 2; 3·10⁷ samples of online SGD)",
     "quartic-sphere": "5 minutes (200 neurons on up to 19,000 samples, six draws of each)",
     "approximation": "a minute",
     "fluctuations": "2 minutes (1,200 networks)",
     "geometry": "half a minute",
     "global-convergence": "3 minutes",
-    "noisy-convergence": "a minute",
+    "noisy-convergence": "seconds",
 }
 
 

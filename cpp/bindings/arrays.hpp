@@ -13,6 +13,7 @@
 
 #include "deadline.hpp"
 #include "mfcore/base/errors.hpp"
+#include "mfcore/base/kept.hpp"
 #include "mfcore/base/views.hpp"
 
 namespace mfcore::bindings {
@@ -38,7 +39,14 @@ const T* vector(const Array<T>& a, const char* name, Index size) {
 /// A new NumPy array of the given shape, uninitialised.
 template <class T = double>
 py::array_t<T> make(std::vector<py::ssize_t> shape) {
-    return py::array_t<T>(std::move(shape));
+    std::size_t bytes = sizeof(T);
+    for (const py::ssize_t n : shape) bytes *= static_cast<std::size_t>(std::max<py::ssize_t>(n, 0));
+    if (!KeptMemory::suits(bytes)) return py::array_t<T>(std::move(shape));
+    auto memory = std::make_unique<KeptMemory>(bytes);
+    const auto* data = static_cast<const T*>(memory->data());
+    const py::capsule owner(memory.get(), [](void* m) { delete static_cast<KeptMemory*>(m); });
+    memory.release();
+    return py::array_t<T>(std::move(shape), data, owner);
 }
 
 template <class T>

@@ -2,14 +2,14 @@
 // the longest compilations.
 #include <Python.h>
 
-#include "levels.hpp"
+#include "../src/base/levels.hpp"
 
 namespace {
 
 PyObject* levels(PyObject*, PyObject*) {
     PyObject* const found = PyList_New(0);
     if (!found) return nullptr;
-    for (const char* level : mfcore::bindings::levels()) {
+    for (const char* level : mfcore::cpu::levels()) {
         PyObject* const name = PyUnicode_FromString(level);
         const bool added = name && PyList_Append(found, name) == 0;
         Py_XDECREF(name);

@@ -29,22 +29,41 @@ StepSizes sizes_of(const py::object& step) {
     };
 }
 
+/// start(first, count) -> rows; the last ones handed out are kept until the next are.
+StartRows rows_of(const py::function& start) {
+    return [call = keep_object(start), held = std::shared_ptr<const In>()](Index first, Index count) mutable {
+        return with_gil([&] {
+            held = keep_object((*call)(first, count).cast<In>());
+            return matrix(*held, "start");
+        });
+    };
+}
+
 /// Independent runs on one clock, which counts steps.
 struct Replicas {
     std::vector<std::unique_ptr<Sgd>> runs;
     int threads;
 
-    Replicas(const Network& network, const std::vector<In>& starts, const std::vector<SamplerPtr>& samplers,
-             const std::vector<std::uint64_t>& seeds, const SgdParams& params, bool single_precision,
-             int team)
+    /// Each start is an array of rows, or a function that hands out rows of so many neurons.
+    Replicas(const Network& network, const std::vector<py::object>& starts, Index neurons,
+             const std::vector<SamplerPtr>& samplers, const std::vector<std::uint64_t>& seeds,
+             const SgdParams& params, bool single_precision, int team)
         : threads(team) {
         require(!starts.empty(), "starts", "must not be empty", starts.size());
         for (const std::size_t size : {samplers.size(), seeds.size()})
             require(size == starts.size(), "samplers, seeds", "must be one for each start", size);
         for (std::size_t k = 0; k < starts.size(); ++k) {
-            const ConstMat rows = matrix(starts[k], "start");
-            runs.push_back(single_precision ? make_sgd<float>(network, rows, samplers[k], seeds[k], params)
-                                            : make_sgd<double>(network, rows, samplers[k], seeds[k], params));
+            const auto begin = [&](const auto&... start) {
+                runs.push_back(single_precision
+                                   ? make_sgd<float>(network, start..., samplers[k], seeds[k], params)
+                                   : make_sgd<double>(network, start..., samplers[k], seeds[k], params));
+            };
+            if (PyCallable_Check(starts[k].ptr())) {
+                begin(neurons, rows_of(py::function(starts[k])));
+            } else {
+                const auto rows = starts[k].cast<In>();
+                begin(matrix(rows, "start"));
+            }
         }
     }
 
@@ -97,21 +116,21 @@ void restore_sgd(Replicas& self, const py::dict& arrays) {
 
 void bind_sgd(py::module_& m) {
     py::class_<Replicas>(m, "Sgd", "Independent runs of stochastic gradient descent on one clock.")
-        .def(py::init([](const Network& network, const std::vector<In>& starts,
+        .def(py::init([](const Network& network, const std::vector<py::object>& starts,
                          const std::vector<SamplerPtr>& samplers, const std::vector<std::uint64_t>& seeds,
                          const py::object& step, Index batch, double ridge, double temperature,
                          const std::tuple<double, double, double>& rates, Index block, bool single_precision,
-                         int threads) {
+                         int threads, Index neurons) {
                  const Rates speeds{std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
                  return Replicas(
-                     network, starts, samplers, seeds,
+                     network, starts, neurons, samplers, seeds,
                      {sizes_of(step), batch, ridge, temperature, speeds, block, 0, false, threads},
                      single_precision, threads);
              }),
              py::arg("network"), py::arg("starts"), py::arg("samplers"), py::arg("seeds"), py::arg("step"),
              py::kw_only(), py::arg("batch") = 1, py::arg("ridge") = 0.0, py::arg("temperature") = 0.0,
              py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0), py::arg("block") = 0,
-             py::arg("single_precision") = false, py::arg("threads") = 0)
+             py::arg("single_precision") = false, py::arg("threads") = 0, py::arg("neurons") = 0)
         .def(
             "advance",
             [](Replicas& self, Index step, double seconds) {
@@ -132,6 +151,21 @@ void bind_sgd(py::module_& m) {
             })
         .def_property_readonly("block_steps",
                                [](const Replicas& self) { return self.runs[0]->block_steps(); })
+        .def(
+            "predict",
+            [](const Replicas& self, const In& x) {
+                return self.each([&](const Sgd& run) {
+                    const ConstMat rows = matrix(x, "x");
+                    auto f = make({rows.rows});
+                    double* const out = f.mutable_data();
+                    {
+                        const Released nogil;
+                        run.predict(rows, out, self.threads);
+                    }
+                    return py::object(f);
+                });
+            },
+            py::arg("x"))
         .def("theta", [](const Replicas& self) {
             return self.each([](const Sgd& run) {
                 auto theta = make({run.count(), run.row()});

@@ -22,10 +22,10 @@ function(mfcore_python result code)
   set(${result} "${answer}" PARENT_SCOPE)
 endfunction()
 
-# mfcore_precompile(TARGET HEADER...) reads these headers once per target. Only where pip builds: elsewhere each file
-# has to show that it includes what it uses.
+# mfcore_precompile(TARGET HEADER...) reads these headers once per target. Only where pip builds, or on request: elsewhere
+# each file has to show that it includes what it uses.
 function(mfcore_precompile target)
-  if(DEFINED SKBUILD)
+  if(DEFINED SKBUILD OR MFCORE_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
 endfunction()

@@ -1,5 +1,6 @@
-# One archive and one Python module per instruction-set level, each compiled and linked alone: two levels in one
-# link would let the linker pick, say, an AVX-512 copy of an inline function for a caller on a baseline machine.
+# One archive and one Python module per instruction-set level, each compiled and linked alone: of two levels in one
+# link the linker would pick, say, the AVX-512 copy of an inline function for a caller on a baseline machine. What keeps
+# archives that are linked together apart is in seal.cmake.
 set(MFCORE_ISA "auto" CACHE STRING
   "auto (the best level of this machine), all, or some of v2 v3 v4 generic native (native does not travel)")
 
@@ -22,6 +23,14 @@ elseif(MFCORE_ISA STREQUAL "all")
 else()
   set(MFCORE_LEVELS ${MFCORE_ISA})
 endif()
+set(in_order v2 v3 v4 generic native) # the best one last, as in _loader.py
+foreach(level IN LISTS in_order)
+  if(level IN_LIST MFCORE_LEVELS)
+    list(REMOVE_ITEM MFCORE_LEVELS ${level})
+    list(APPEND MFCORE_LEVELS ${level})
+  endif()
+endforeach()
+list(GET MFCORE_LEVELS 0 MFCORE_DEFAULT_LEVEL) # runs wherever the others run
 message(STATUS "Instruction-set levels (MFCORE_ISA=${MFCORE_ISA}): ${MFCORE_LEVELS}")
 
 function(mfcore_set_isa target level)

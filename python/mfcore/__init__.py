@@ -39,10 +39,10 @@ from .model import Model
 from .movements._jko import JKO
 from .network import Network
 from .neurons._independent import Nonlinear
+from .neurons._layer_wise import LayerWise
 from .neurons._methods import GD, SGD, Particles
 from .reductions._init import ReducedInit
 from .reductions._model import ReducedModel
-from .runs._annealed import Annealed
 from .runs._observe import all_replicas
 from .runs._solve import log_times, resume, solve
 from .runs._split import gather
@@ -61,7 +61,6 @@ __all__ = [
     "JKO",
     "PDE",
     "SGD",
-    "Annealed",
     "Atoms",
     "Bisection",
     "Certificate",
@@ -69,6 +68,7 @@ __all__ = [
     "Density",
     "Estimate",
     "Exact",
+    "LayerWise",
     "Linearized",
     "Model",
     "MonteCarlo",

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import data as data_laws
-from ._base import check
+from ._base import check, course
+from ._base.course import Course, Force, forces_at
 from ._base.registry import configurable, configurable_module
 from .data import DataLaw
 from .data._rescaled import Rescaled
@@ -35,8 +36,9 @@ class Model:
         data: The law P(x, y), from `mfcore.data`.
         network: The neuron σ*(x; θ).
         init: The law ρ₀ of the neurons, from `mfcore.init`. None: methods must be given their start.
-        ridge: λ ≥ 0.
-        temperature: 1/β ≥ 0.
+        ridge: λ ≥ 0: a number or, for `mf.solve` alone, a function of t, or rows (t, value) between which it
+            is linear and beyond which it is constant, as files hold it. See `Model.at`.
+        temperature: 1/β ≥ 0, in the same ways; as a function of t, > 0 throughout.
         rates: Speed of trained blocks relative to the clock, such as ``{"a": 10.0}``; 1 where left out.
 
     Examples:
@@ -51,14 +53,21 @@ class Model:
         (320, 321)
         >>> model.replace(ridge=0.1).ridge
         0.1
+
+        Annealing, a temperature that falls while the model learns:
+
+        >>> cooled = model.replace(ridge=0.1, temperature=lambda t: 1e-4 / math.log(math.e + t))
+        >>> run = mf.solve(cooled, mf.SGD(neurons=50, step=1e-3), horizon=2.0, rng=0)
+        >>> run.meta["stretches"] > 10, cooled.at(0.0).temperature
+        (True, 0.0001)
     """
 
     data: DataLaw
     network: Network
     init: InitialLaw | None = None
     _: KW_ONLY
-    ridge: float = 0.0
-    temperature: float = 0.0
+    ridge: Force = 0.0
+    temperature: Force = 0.0
     rates: Mapping[str, float] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
@@ -67,8 +76,8 @@ class Model:
         if self.init is not None:
             check.instance(self.init, "init", InitialLaw, "an initial law from mfcore.init")
             self.init.check(self.network, self.data.d)
-        object.__setattr__(self, "ridge", check.number(self.ridge, "ridge", at_least=0))
-        object.__setattr__(self, "temperature", check.number(self.temperature, "temperature", at_least=0))
+        for name in ("ridge", "temperature"):
+            object.__setattr__(self, name, course.force(getattr(self, name), name))
         if self.rates is not None:
             object.__setattr__(self, "rates", self._checked_rates(self.rates) or None)
 
@@ -116,6 +125,26 @@ class Model:
 
         return reduce(self, limit=limit, nodes=nodes)
 
+    def at(self, t: float) -> Model:
+        """The model with the numbers that its temperature and its ridge are at time t.
+
+        What belongs to one temperature, such as `mf.gibbs`, takes this model. `mf.solve` follows functions of
+        t by forces that are constant on stretches, where they are those of the middle. A stretch ends where
+        one of them has changed by 2 % (by 10⁻⁴ of its largest value so far, or 0.2 % of what it rises to, if
+        more), at knots of rows, and at the end of a step; ``meta["stretches"]`` of a trajectory counts them.
+        What a function does between nine even points of a stretch goes unnoticed.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> model = mf.Model(
+            ...     mf.data.Dataset([[1.0]], [1.0]), mf.Network(mf.activations.tanh),
+            ...     ridge=0.1, temperature=[[0.0, 1.0], [10.0, 0.1]],
+            ... )
+            >>> model.at(5.0).temperature
+            0.55
+        """
+        return forces_at(self, check.number(t, "t", at_least=0))
+
     def replace(self, **changes: Any) -> Model:
         """A copy with some fields changed, checked anew."""
         known = [entry.name for entry in dataclasses.fields(self)]
@@ -144,7 +173,7 @@ class Model:
         shown = [f"data={self.data!r}", f"network={self.network!r}"]
         for entry in dataclasses.fields(self)[2:]:
             value = getattr(self, entry.name)
-            if value != entry.default:
+            if isinstance(value, Course) or value != entry.default:
                 shown.append(f"{entry.name}={value!r}")
         return f"Model({', '.join(shown)})"
 

@@ -86,6 +86,8 @@ class Network:
     @property
     def still(self) -> tuple[int, ...]:
         """The columns of a row that are stored and do not move."""
+        if self.output == "one" and self.bias == "none":
+            return ()
         stored = ["a"] * self.has_a + ["b"] * self.has_b
         return tuple(k for k, block in enumerate(stored) if block not in self.trained)
 

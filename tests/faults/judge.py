@@ -21,6 +21,7 @@ INFINITE = {
     "Diagnosis": {"hole"},  # in reduced coordinates there are no directions
     "Laziness": {"displacement", "kappa"},  # no bound where a kernel is singular; Df = 0
     "RegressionDraws": {"neurons"},
+    "RiskPath": {"length"},  # of mixtures
     "Linearized": {"neurons"},  # infinitely many
     "Stability": {"multiplicities"},  # at d = ∞
     "Trajectory": {"error"},  # not asked for

@@ -25,11 +25,22 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
         line = text.count("\n", 0, block.start(1))
         if ">>>" in block[1]:
             example = doctest.DocTestParser().get_doctest(block[1], names, document.name, str(document), line)
+            example.globs = names  # no copy: functions of earlier blocks see later names
             doctest.DebugRunner(optionflags=doctest.ELLIPSIS).run(example, clear_globs=False)
-            names = example.globs
         else:
             code = re.sub(r"^%", "# %", block[1], flags=re.MULTILINE)  # a notebook's command
             exec(compile("\n" * line + code, document, "exec"), names)
+
+
+def test_the_loop_in_pytorch_that_a_page_shows_takes_the_steps_of_ours():
+    torch = pytest.importorskip("torch", reason="of the extra bench; the page runs the same in NumPy")
+    text = (ROOT / "docs/guides/own-loop.md").read_text("utf-8")
+    names = {}
+    exec(re.search(CODE, text, re.MULTILINE | re.DOTALL)[1], names)
+    ours, inputs, labels = names["ours"], torch.tensor(names["X"]), names["y"]
+    names |= {"torch": torch, "samples": zip(inputs, labels, strict=True), "N": len(ours)}
+    exec(re.search(r"^```text\n(theta = .*?)^```", text, re.MULTILINE | re.DOTALL)[1], names)
+    assert abs(names["theta"].detach().numpy() - ours).max() < 1e-13  # 500 steps of rounding
 
 
 def test_code_of_pages_is_no_wider_than_the_site_shows():
@@ -45,6 +56,33 @@ def test_pages_that_follow_from_the_code_are_up_to_date():
     names = runpy.run_path(str(ROOT / "docs" / "pages.py"))
     for file, make in names["PAGES"].items():
         assert file.read_text("utf-8") == make(), f"{file.name}: run `python docs/pages.py`"
+
+
+def test_the_reference_of_the_headers_has_every_header_class_and_function():
+    make = runpy.run_path(str(ROOT / "docs" / "headers.py"))
+    include = ROOT / "cpp" / "include" / "mfcore"
+    missing = []
+    for room in make["ROOMS"]:
+        text = make["room"](room)
+        page = (ROOT / "docs" / "cpp" / f"{room}.md").read_text("utf-8")
+        assert page.count("docs/headers.py") == 1, "the site puts the declarations there"
+        code = [
+            line
+            for block in re.findall(r"^```\w+\n(.*?)^```", text, re.M | re.S)
+            for line in block.splitlines()
+        ]
+        assert not [line for line in code if len(line) > WIDEST]
+        for header in [include / "mfcore.h"] if room == "c" else (include / room).glob("*.hpp"):
+            assert f"## {header.relative_to(include).as_posix()}" in text
+            source = header.read_text("utf-8")
+            names = re.findall(
+                r"^(?:class|struct|enum class|enum|typedef struct) (\w+)[^;\n]*(?:\{|;$)", source, re.M
+            )
+            if room != "c":  # without forward declarations
+                names = re.findall(r"^(?:class|struct|enum class) (\w+)[^;\n]*\{", source, re.M)
+            names += re.findall(r"^(?!extern template)[a-zA-Z][^=\n{/]*?\b(\w+)\(", source, re.M)
+            missing += [f"{header.name}: {name}" for name in names if f"### {name}\n" not in text]
+    assert missing == []
 
 
 def test_every_file_of_code_begins_by_saying_what_it_is_about(source):

@@ -1,6 +1,11 @@
-"""The installed package serves programs that are not Python."""
+"""The installed package serves programs that are not Python.
+
+Programs are compiled by CC and CXX, or else cc and c++: `.ci/run` does it with GCC and with clang.
+"""
 
 import json
+import math
+import os
 import re
 import shutil
 
@@ -8,6 +13,7 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore._base import build
+from mfcore._core import _loader
 
 
 def grad_psi(samples):
@@ -78,6 +84,24 @@ def test_what_is_wrong_is_answered_with_argument_rule_and_value_and_nothing_is_d
         f"rates: rates {rest} -1",
         "columns: theta has the wrong number of columns for this network and law, got 4",
         "theta: 1 0 0 1",
+        "linear: w must not be null, got null",
+        "multi_index: link must have a function, got none",
+        "finite_law: x, y must not be null, got null",
+        "passes: nodes must not be null, got null",
+        "predict: f must not be null, got null",
+        "interaction: out must have a column for each row of other, got 3",
+        "tangent_kernel: K must have a row for each of x, got 3",
+        "pair_matrix: U must have a row for each of theta, a column for each of other, got 3",
+        "node_gradient: sampler must not be null, got null",
+        "masses: masses must be one for each neuron, got 1",
+        "neuron_system: gradient must be a function, got none",
+        "fixed_steps: size must be > 0, got 0",
+        "dopri5: start must not be null, got null",
+        "atom_gradient: features must have a function, got none",
+        "GridPotential: first, shift must not be null, got null",
+        "cells: axes must have the cells of the potential, got 1",
+        "watched: watched must be numbers of cells, got 2",
+        "start: start must not be null, got null",
         "equal masses: 1",
         "equal masses: 1",
     ]
@@ -114,20 +138,75 @@ def test_build_scripts_can_ask_on_the_command_line(run, package):
     assert run("python", "-m", "mfcore", "--includes").stdout.strip() == f"-I{package / 'include'}"
 
 
-def test_a_program_in_c_learns_and_is_told_what_is_wrong(level, built, run):
-    first, second = lines(run(built(level, run) / "loop"))
+@pytest.mark.parametrize("program", ["loop-c", "loop-shared"])
+def test_a_program_in_c_learns_and_is_told_what_is_wrong(program, level, built, run):
+    first, second = lines(run(built(level, run) / program, MFCORE_ISA=level))
     version, risk = re.fullmatch(r"mfcore (\S+): risk (\S+) after 2000 steps", first).groups()
     assert version == mf.__version__
     assert float(risk) < 0.01  # E y² is 0.2; the numbers are those of the C library, not of a fixed seed
     assert second == "h must be finite and >= 0, got -1"
 
 
-def test_the_c_header_is_c(package, run, tmp_path):
-    file = tmp_path / "alone.c"
-    file.write_text("#include <mfcore/mfcore.h>\n")
-    done = run("cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
-               "-I", build.get_include(), file)  # fmt: skip
-    assert done.returncode == 0, done.stderr
+def numbers(line):
+    return [float(word) for word in re.findall(r"-?\d+\.?\d*(?:e[+-]\d+)?", line)]
+
+
+def test_example_a_loop_of_ones_own_learns(level, built, run):
+    risks = [numbers(line)[1] for line in lines(run(built(level, run) / "loop"))]
+    assert len(risks) == 4
+    assert risks[-1] < 0.01  # E (|x| - E|x|)² is 0.36
+
+
+def test_example_potentials_of_a_sampler_of_ones_own(level, built, run):
+    risk, *neurons, differences = lines(run(built(level, run) / "sampler"))
+    assert 0 < numbers(risk)[0] < 1
+    _, _, _, along, _ = numbers(neurons[0])
+    assert numbers(differences)[0] == pytest.approx(along, abs=1e-4)  # as printed
+
+
+def test_example_a_density_follows_the_model_of_python(level, built, run):
+    rows = [numbers(line) for line in lines(run(built(level, run) / "density"))]
+    model = mf.Model(
+        data=mf.data.IsotropicGaussians(d=10, delta=0.5),
+        network=mf.Network(mf.activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])),
+        init=mf.init.Gaussian(std=0.4 / math.sqrt(10)),
+        temperature=1e-3,
+    )
+    python = mf.solve(model, mf.PDE(cells=200), horizon=10.0, save_at=[0.0, 0.1, 1.0, 10.0])
+    # Python's grid states its error, that of the program is no coarser; and risks are printed to 1e-4.
+    differences = np.abs(np.array([row[1] for row in rows]) - python.risk)
+    assert np.all(differences <= 2 * python.error + 1e-4), differences
+    energies = [row[2] for row in rows]
+    assert energies == sorted(energies, reverse=True)
+
+
+def test_example_a_split_network_is_the_whole_one_to_rounding(level, built, run):
+    (line,) = lines(run(built(level, run) / "split"))
+    assert numbers(line)[1] < 1e-12  # 200 steps of numbers of size 1
+
+
+def test_one_program_holds_all_levels_and_they_agree_to_rounding(built, run):
+    usable = _loader.usable_levels()
+    program = built(usable[0], run) / "levels"
+    worked = {name: [float(x) for x in rest] for name, *rest in map(str.split, lines(run(program, *usable)))}
+    assert list(worked) == usable
+    for values in worked.values():
+        # 200 steps and 500 samples, on numbers of size 1.
+        np.testing.assert_allclose(values, worked[usable[0]], atol=1e-12, rtol=0)
+    best = lines(run(program))  # of the environment, or of this machine
+    assert best[0].split()[0] == (os.environ.get("MFCORE_ISA") or usable[-1])
+    assert lines(run(program, MFCORE_ISA=usable[0]))[0].split()[0] == usable[0]
+
+
+def test_an_archive_gives_other_levels_and_programs_no_code_but_that_under_its_own_name(package, run):
+    # Templates of the standard library that were compiled for AVX-512 would be as good as any to the linker.
+    for level in _loader.installed_levels():
+        archive = package / "lib" / f"libmfcore_{level}.a"
+        defined = run("nm", "-g", "--defined-only", "-f", "posix", archive).stdout
+        names = [line.split()[0] for line in defined.splitlines()[1:]]
+        own = rf"_(ZNK?|ZT[VIS]N|ZZNK?|ZGVZNK?)6mfcore{len(level)}{level}"
+        assert len(names) > 100
+        assert [name for name in names if not re.match(own, name)] == []
 
 
 def test_mfcore_inside_of_another_project_leaves_it_its_names_settings_and_flags(source, run, tmp_path):

@@ -31,6 +31,9 @@ def test_headers_archives_and_the_cmake_package_are_in_the_wheel(files, source):
     assert {"mfcore/include" / file for file in beneath(source / "cpp" / "include", "*.hpp")} <= files
     for level in _loader.usable_levels():
         assert PurePosixPath(f"mfcore/lib/libmfcore_{level}.a") in files
+    assert PurePosixPath("mfcore/lib/libmfcore_c.a") in files
+    # One file: what would be symbolic links elsewhere are copies in a wheel.
+    assert len([f for f in files if f.name.startswith("libmfcore.")]) == 1
     assert PurePosixPath("mfcore/cmake/mfcoreConfig.cmake") in files
     assert PurePosixPath("mfcore/cmake/mfcoreConfigVersion.cmake") in files
 

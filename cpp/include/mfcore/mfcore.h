@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/* What functions return. */
 enum mfcore_code {
     MFCORE_OK = 0,
     MFCORE_INVALID = 1,    /* an argument is wrong; nothing was done */
@@ -24,10 +25,15 @@ enum mfcore_code {
 /* A part of the row of parameters: not there (a is 1, b is 0), there and left as it is, or trained. */
 enum mfcore_part { MFCORE_ABSENT = 0, MFCORE_FIXED = 1, MFCORE_TRAINED = 2 };
 
+/* A network, with the forces and the number of its next step. */
 typedef struct mfcore_network mfcore_network;
 
 /* The version of the library, such as "0.1.0". */
 const char* mfcore_version(void);
+
+/* The instruction-set level in use, such as "v3": the best one that this library holds and this machine has, or the one
+ * that the environment variable MFCORE_ISA names; "" if there is none, and all calls return MFCORE_FAILED. */
+const char* mfcore_level(void);
 
 /* What was wrong in the last call of this thread that did not return MFCORE_OK: argument, rule and value. */
 const char* mfcore_message(void);

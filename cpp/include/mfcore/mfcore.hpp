@@ -1,8 +1,11 @@
 #pragma once
 // Everything: one include for programs that do not mind a second of compilation.
 #include <mfcore/base/aligned.hpp>
+#include <mfcore/base/best.hpp>
 #include <mfcore/base/errors.hpp>
 #include <mfcore/base/factor.hpp>
+#include <mfcore/base/kept.hpp>
+#include <mfcore/base/level.hpp>
 #include <mfcore/base/peak.hpp>
 #include <mfcore/base/quadrature.hpp>
 #include <mfcore/base/random.hpp>

@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 template <class T>
 class Exchange {
@@ -33,6 +33,7 @@ public:
         const std::uint64_t meeting = ++met_[rank].count;
         mark(rank, meeting).store(meeting, std::memory_order_release);
         for (int other = 0; other < size; ++other) {
+            if (other == rank) continue;
             auto there = mark(other, meeting);
             for (int spins = 0; there.load(std::memory_order_acquire) < meeting;) {
                 if (spins < 2000) {
@@ -80,4 +81,4 @@ private:
     std::vector<Line> memory_;
 };
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -2,7 +2,7 @@
 // The standard bivariate normal distribution (eqs. (4.19) to (4.21)), on packets.
 #include "base/special.hpp"
 
-namespace mfcore::inline base::special {
+namespace mfcore::inline MFCORE_LEVEL::inline base::special {
 
 /// Owen's function T(h, q/h) = P(U > h, 0 < V < (q/h) U), U and V independent N(0, 1), h, q >= 0, given their
 /// upper tails and the product ff = f(h) f(q) of their densities. For q <= h, with a = q/h <= 1 and
@@ -113,4 +113,4 @@ inline Quadrant quadrant(Pack h, Pack tail_h, Pack f_h, Pack k, Pack tail_k, Pac
     return at;
 }
 
-}  // namespace mfcore::inline base::special
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::special

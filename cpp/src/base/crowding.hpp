@@ -9,7 +9,7 @@
 #include <chrono>
 #include <limits>
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Chooses between a team and one thread for each piece of a long loop, by the time the pieces take. Only for
 /// loops whose results do not depend on the number of threads.
@@ -126,4 +126,4 @@ private:
     Clock::time_point until_{};  // alone
 };
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -5,7 +5,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline base::dense {
+namespace mfcore::inline MFCORE_LEVEL::inline base::dense {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -36,4 +36,4 @@ ThinSvd thin_svd(const MatrixXd& a);
 /// x with a x = b, by LU with row pivots.
 VectorXd solve(const MatrixXd& a, const VectorXd& b);
 
-}  // namespace mfcore::inline base::dense
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::dense

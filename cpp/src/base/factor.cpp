@@ -8,7 +8,7 @@
 #include "base/jacobi.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace dense {
 
 MatrixXd multiply(const MatrixXd& a, const MatrixXd& b) { return a * b; }
@@ -91,4 +91,4 @@ std::vector<double> eigenvalues(const std::vector<double>& diagonal,
     return {found.data(), found.data() + found.size()};
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -5,7 +5,7 @@
 #include "mfcore/base/quadrature.hpp"
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 struct Jacobi {
     explicit Jacobi(Index n) : diagonal(n, 0.0), squares(n, 1.0) {}
@@ -20,4 +20,4 @@ std::vector<double> eigenvalues(const std::vector<double>& diagonal, const std::
 /// sqrt(b_{k+1}) p_{k+1} = (x - alpha_k) p_k - sqrt(b_k) p_{k-1}.
 Rule gauss(const Jacobi& jacobi);
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

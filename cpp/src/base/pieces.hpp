@@ -8,7 +8,7 @@
 
 #include "mfcore/base/quadrature.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 class Pieces {
 public:
@@ -50,4 +50,4 @@ private:
     Rule legendre_ = gauss_legendre(kOrder);
 };
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

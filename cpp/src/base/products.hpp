@@ -6,7 +6,7 @@
 
 #include "base/simd.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// out[r * C + c] = <x[r], w[c]>: R x C accumulators over the vectors of n numbers, then the scalar rest.
 template <int R, int C>
@@ -63,4 +63,4 @@ inline void row_products(ConstMat x, ConstMat w, Mat out) {
     each_product<4, 2>(x, w, [&](Index k, Index j, double product) { out(k, j) = product; });
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -9,7 +9,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/run.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 // The Gauss rule of a recurrence: Golub-Welsch for the nodes (eigenvalues only: O(n^2)), Christoffel's
 // formula 1 / sum_k p_k(x)^2 for the weights. One Newton step on p_n first: eigenvalues are accurate relative
@@ -167,4 +167,4 @@ Rule angle_rule(double d, double spacing) {
     return angles;
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

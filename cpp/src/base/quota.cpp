@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace {
 
 /// Processors by a file "quota period" in microseconds, the quota of no limit being "max"; 0 for those, and
@@ -37,4 +37,4 @@ int quota_of_group(const std::string& membership, const std::string& root) {
     }
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

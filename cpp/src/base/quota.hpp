@@ -3,7 +3,7 @@
 // machine, but is given only so much of their time; threads beyond would wait for each other.
 #include <string>
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Whole processors, at least 1, in the smallest quota (`cpu.max`) of a control group (version 2) of this
 /// process and of the groups around it; 0 without one. Arguments: the list of groups a process is in, and
@@ -11,4 +11,4 @@ namespace mfcore::inline base {
 int quota_of_group(const std::string& membership = "/proc/self/cgroup",
                    const std::string& root = "/sys/fs/cgroup");
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -15,7 +15,7 @@
 #include <immintrin.h>
 #endif
 
-namespace mfcore::inline base::random {
+namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "words are cut out of packets in memory order");
@@ -266,4 +266,4 @@ void permutation(const Stream& stream, Index n, std::int64_t* out) {
     }
 }
 
-}  // namespace mfcore::inline base::random
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::random

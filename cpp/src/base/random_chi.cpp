@@ -5,7 +5,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
 
-namespace mfcore::inline base::random {
+namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 namespace {
 
 constexpr int kAttempts = 24;
@@ -52,4 +52,4 @@ void chi_squares(const Stream& normal, const Stream& uniform, double degrees, st
     }
 }
 
-}  // namespace mfcore::inline base::random
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::random

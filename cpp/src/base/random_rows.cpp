@@ -6,7 +6,7 @@
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
 
-namespace mfcore::inline base::random {
+namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 
 void fill_rows(const Stream& stream, Numbers kind, double shift, double scale, Mat out, int threads,
                Index first) {
@@ -31,4 +31,4 @@ void fill_rows(const Stream& stream, Numbers kind, double shift, double scale, M
     });
 }
 
-}  // namespace mfcore::inline base::random
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::random

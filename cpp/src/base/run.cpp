@@ -18,8 +18,10 @@
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
+#define MFCORE_QUOTED(name) MFCORE_QUOTED_AS_IT_IS(name)  // what the macro `name` stands for, as a string
+#define MFCORE_QUOTED_AS_IT_IS(name) #name
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace {
 
 std::atomic<bool> forked_child{false};
@@ -84,7 +86,8 @@ BuildInfo build_info() {
 #else
     const std::string openmp = "none";
 #endif
-    return {MFCORE_VERSION_STRING, MFCORE_LEVEL, compiler, eigen.str(), openmp, 8 * simd::kBytes};
+    return {MFCORE_VERSION_STRING, MFCORE_QUOTED(MFCORE_LEVEL), compiler, eigen.str(), openmp,
+            8 * simd::kBytes};
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

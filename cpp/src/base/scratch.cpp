@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "mfcore/base/kept.hpp"
+
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 namespace {
 
 constexpr std::align_val_t kLine{64}, kHugePage{std::size_t{1} << 21};
@@ -36,13 +38,20 @@ void* allocate(std::size_t bytes) {
 
 void release(void* block, std::size_t bytes) noexcept { ::operator delete(block, alignment(bytes)); }
 
+/// The store of the calling thread outside of every Scope.
+ScratchStore& own_store() {
+    static constinit thread_local ScratchStore own(ScratchStore::kPerThread);
+    return own;
+}
+
 }  // namespace
 
 ScratchStore::~ScratchStore() {
-    most_ = 0;  // who gives back later than this, at the end of the thread, frees
+    most_ = 0;                         // who gives back later than this, at the end of the thread, frees
+    ScratchStore& heir = own_store();  // itself, if that is what ends
     while (count_ > 0) {
         const Block oldest = remove(0);
-        release(oldest.data, oldest.bytes);
+        heir.give_rounded(oldest.data, oldest.bytes);
     }
 }
 
@@ -54,10 +63,15 @@ ScratchStore::Block ScratchStore::remove(int at) {
     return block;
 }
 
-void* ScratchStore::take(std::size_t bytes) {
-    const std::size_t size = rounded(bytes);
+void* ScratchStore::find(std::size_t size) {
     for (int k = count_; k-- > 0;)
         if (blocks_[k].bytes == size) return remove(k).data;
+    return reserve_ ? reserve_->find(size) : nullptr;
+}
+
+void* ScratchStore::take(std::size_t bytes) {
+    const std::size_t size = rounded(bytes);
+    if (void* const found = find(size)) return found;
     try {
         return allocate(size);
     } catch (const std::bad_alloc&) {
@@ -69,8 +83,9 @@ void* ScratchStore::take(std::size_t bytes) {
     }
 }
 
-void ScratchStore::give(void* block, std::size_t bytes) noexcept {
-    const std::size_t size = rounded(bytes);
+void ScratchStore::give(void* block, std::size_t bytes) noexcept { give_rounded(block, rounded(bytes)); }
+
+void ScratchStore::give_rounded(void* block, std::size_t size) noexcept {
     if (size < kSmall || size > most_) return release(block, size);
     while (count_ == kBlocks || sum_ > most_ - size) {
         const Block oldest = remove(0);
@@ -80,12 +95,23 @@ void ScratchStore::give(void* block, std::size_t bytes) noexcept {
     sum_ += size;
 }
 
-ScratchStore& ScratchStore::mine() {
-    static constinit thread_local ScratchStore own(kPerThread);
-    return innermost ? *innermost : own;
+ScratchStore& ScratchStore::mine() { return innermost ? *innermost : own_store(); }
+
+ScratchStore::Scope::Scope(ScratchStore& store) : outer_(innermost) {
+    store.reserve_ = &own_store();
+    innermost = &store;
+}
+ScratchStore::Scope::~Scope() {
+    innermost->reserve_ = nullptr;
+    innermost = outer_;
 }
 
-ScratchStore::Scope::Scope(ScratchStore& store) : outer_(innermost) { innermost = &store; }
-ScratchStore::Scope::~Scope() { innermost = outer_; }
+bool KeptMemory::suits(std::size_t bytes) {
+    constexpr std::size_t kLeast = std::size_t{1} << 17;  // from here on the C library asks the system
+    return bytes >= kLeast && bytes <= ScratchStore::kPerThread;
+}
 
-}  // namespace mfcore::inline base
+KeptMemory::KeptMemory(std::size_t bytes) : bytes_(bytes), data_(ScratchStore::mine().take(bytes)) {}
+KeptMemory::~KeptMemory() { ScratchStore::mine().give(data_, bytes_); }
+
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Keeps blocks of memory that were given back, up to `most` bytes, for those who take as much again. Of too
-/// many it frees those that have waited longest. One thread at a time.
+/// many it frees those that have waited longest. One thread at a time. Inside of a Scope a
+/// store that lacks a block takes that of the thread, and when it ends it leaves all to the thread: short
+/// runs, one after the other, use the same pages.
 class ScratchStore {
 public:
     /// What the store of a thread keeps at most until the thread ends.
@@ -48,13 +50,16 @@ private:
         void* data;
         std::size_t bytes;
     };
-    static constexpr int kBlocks = 32;
+    static constexpr int kBlocks = 64;
 
     Block remove(int at);
+    void* find(std::size_t size);
+    void give_rounded(void* block, std::size_t size) noexcept;
 
     std::size_t most_, sum_ = 0;
     int count_ = 0;
-    Block blocks_[kBlocks] = {};  // the first has waited longest
+    ScratchStore* reserve_ = nullptr;  // inside of a Scope: the store of the thread
+    Block blocks_[kBlocks] = {};       // the first has waited longest
 };
 
 /// Takes memory from the store of the thread. Numbers that are given no value are not filled with zeros.
@@ -84,4 +89,20 @@ struct ScratchAllocator {
 template <class T>
 using Scratch = std::vector<T, ScratchAllocator<T>>;
 
-}  // namespace mfcore::inline base
+/// Takes memory from the store of the thread for a vector that is filled with zeros, as those of the standard
+/// library are.
+template <class T>
+struct FilledScratchAllocator : ScratchAllocator<T> {
+    FilledScratchAllocator() = default;
+    template <class U>
+    FilledScratchAllocator(const FilledScratchAllocator<U>&) {}  // NOLINT(google-explicit-constructor)
+
+    template <class U, class... Arguments>
+    void construct(U* p, Arguments&&... arguments) {
+        ::new (static_cast<void*>(p)) U(std::forward<Arguments>(arguments)...);
+    }
+};
+template <class T>
+using FilledScratch = std::vector<T, FilledScratchAllocator<T>>;
+
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -8,7 +8,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline base::simd {
+namespace mfcore::inline MFCORE_LEVEL::inline base::simd {
 
 #if defined(__AVX512F__)
 inline constexpr int kBytes = 64;
@@ -112,4 +112,4 @@ inline Vec<T> sum_everywhere(Vec<T> v) {
     return v;
 }
 
-}  // namespace mfcore::inline base::simd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::simd

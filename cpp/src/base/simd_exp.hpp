@@ -13,7 +13,7 @@
 // Inline always: a call would pass vectors through memory and compute results nobody asked for.
 #define MFCORE_INLINE [[gnu::always_inline]] inline
 
-namespace mfcore::inline base::simd {
+namespace mfcore::inline MFCORE_LEVEL::inline base::simd {
 
 template <class T>
 struct ExpTable;
@@ -206,4 +206,4 @@ MFCORE_INLINE Vec<T> mills(Vec<T> a) {
     return u * horner(ExpTable<T>::kMills, T(8) * u - T(1));
 }
 
-}  // namespace mfcore::inline base::simd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::simd

@@ -8,7 +8,7 @@
 
 #include "base/simd.hpp"
 
-namespace mfcore::inline base::simd {
+namespace mfcore::inline MFCORE_LEVEL::inline base::simd {
 
 template <class T>
 struct LogConstants;
@@ -103,4 +103,4 @@ inline CosSin<T> cos_sin_quarter(Vec<T> f) {
     return {horner<T>(w, C::kCos), f * horner<T>(w, C::kSin)};
 }
 
-}  // namespace mfcore::inline base::simd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::simd

@@ -7,7 +7,7 @@
 
 #include "base/simd.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 using Pack = simd::Vec<double>;
 inline constexpr Index kPack = simd::kLanes<double>;
@@ -113,4 +113,4 @@ inline Normal normal(Pack x) {
 }
 
 }  // namespace special
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -10,7 +10,7 @@
 #include "base/dense.hpp"
 #include "base/products.hpp"
 
-namespace mfcore::inline base::dense {
+namespace mfcore::inline MFCORE_LEVEL::inline base::dense {
 namespace {
 
 void rotate(double* __restrict a, double* __restrict b, Index n, double cosine, double sine) {
@@ -93,4 +93,4 @@ ThinSvd thin_svd(const MatrixXd& a) {
     return out;
 }
 
-}  // namespace mfcore::inline base::dense
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::dense

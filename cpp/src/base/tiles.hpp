@@ -12,7 +12,7 @@
 
 #include "base/simd.hpp"
 
-namespace mfcore::inline base::tiles {
+namespace mfcore::inline MFCORE_LEVEL::inline base::tiles {
 
 using simd::Vec;
 
@@ -76,10 +76,11 @@ void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_strid
 }
 
 /// g[j * width + i] = shrink g[j * width + i] + sum_q x(q, j) c[q * c_stride + i]; where shrink is 0, g is not
-/// read. The rows are taken a few at a time, which stay in the first-level cache for all columns.
+/// read. The rows are taken some at a time: their coefficients are read again for all columns,
+/// and each time that costs as much as to load and store the sums.
 template <class T, int R>
 void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrink, T* g) {
-    constexpr Index lanes = simd::kLanes<T>, width = R * lanes, kRows = 64;
+    constexpr Index lanes = simd::kLanes<T>, width = R * lanes, kRows = 256;
     Index q = 0;
     do {
         const Index rows = std::min(kRows, x.rows - q);
@@ -99,4 +100,4 @@ void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrin
     } while (q < x.rows);
 }
 
-}  // namespace mfcore::inline base::tiles
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::tiles

@@ -3,7 +3,7 @@
 
 #include "base/parallel.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 
 void draw_samples(const Sampler& sampler, std::uint64_t seed, Index first, Mat x, double* y, int threads) {
     constexpr Index kRows = 64;
@@ -14,4 +14,4 @@ void draw_samples(const Sampler& sampler, std::uint64_t seed, Index first, Mat x
     });
 }
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -5,11 +5,12 @@
 #include <cmath>
 
 #include "base/products.hpp"
+#include "base/scratch.hpp"
 #include "data/sampling.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 namespace {
 
 using random::Purpose;
@@ -75,7 +76,7 @@ private:
 
     // x + (+-delta) B^T (B x), B = basis: stretches the span by 1 +- delta and leaves the rest alone.
     void stretch_along_basis(Mat x, const double* y) const {
-        std::vector<double> memory(static_cast<std::size_t>(x.rows * s0_));
+        FilledScratch<double> memory(static_cast<std::size_t>(x.rows * s0_));
         const Mat inner{memory.data(), x.rows, s0_};
         row_products(x, basis_.view(), inner);
         const ConstMat e = basis_.view();
@@ -179,6 +180,7 @@ private:
 }  // namespace
 
 SamplerPtr scaled_labels(SamplerPtr law, double factor) {
+    require(law != nullptr, "law", "must not be null", "null");
     return std::make_shared<ScaledLabels>(std::move(law), factor);
 }
 
@@ -195,12 +197,14 @@ SamplerPtr anisotropic_gaussians(ConstMat basis, double delta) {
 }
 
 SamplerPtr multi_index(Inputs inputs, Index d, Link link, ConstMat directions, double noise) {
+    require(link.evaluate != nullptr, "link", "must have a function", "none");
     return std::make_shared<MultiIndex>(inputs, d, LinkLabels(d, std::move(link), directions), noise);
 }
 
 SamplerPtr linear(Index d, const double* w, ConstMat root, double noise) {
+    require(w != nullptr, "w", "must not be null", "null");
     LinkLabels labels(d, hermite_link(1, {{1.0, {{0, 1}}}}), {w, 1, d});
     return std::make_shared<MultiIndex>(Inputs::gaussian, d, std::move(labels), noise, root);
 }
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

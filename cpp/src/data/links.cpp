@@ -3,10 +3,11 @@
 #include <cmath>
 
 #include "base/products.hpp"
+#include "base/scratch.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/data/data.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 namespace {
 
 /// table(j, k) = h_k(z_j) by h_{k+1} = (z h_k - sqrt(k) h_{k-1}) / sqrt(k+1), for one sample z.
@@ -38,7 +39,7 @@ Link hermite_link(Index p, std::vector<HermiteTerm> terms) {
     Link link;
     link.dimension = p;
     link.evaluate = [p, degree, terms = std::move(terms)](ConstMat z, double* y) {
-        std::vector<double> memory(static_cast<std::size_t>(p * (degree + 1)));
+        FilledScratch<double> memory(static_cast<std::size_t>(p * (degree + 1)));
         const Mat table{memory.data(), p, degree + 1};
         for (Index i = 0; i < z.rows; ++i) {
             hermite_table(z.row(i), table);
@@ -68,7 +69,7 @@ Link network_link(Network network, ConstMat theta, Index d) {
                                                                                              double* y) {
         constexpr Index kChunk = 32;  // samples whose pre-activations are held at once
         const ConstMat w{rows.data() + network.w_at(), n, d, width};
-        std::vector<double> memory(static_cast<std::size_t>(kChunk * n));
+        FilledScratch<double> memory(static_cast<std::size_t>(kChunk * n));
         for (Index first = 0; first < x.rows; first += kChunk) {
             const Index m = std::min(kChunk, x.rows - first);
             const Mat z{memory.data(), m, n};
@@ -89,4 +90,4 @@ Link network_link(Network network, ConstMat theta, Index d) {
     return link;
 }
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -5,10 +5,11 @@
 #include <string>
 
 #include "base/products.hpp"
+#include "base/scratch.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/data/data.hpp"
 
-namespace mfcore::inline data {
+namespace mfcore::inline MFCORE_LEVEL::inline data {
 
 /// A matrix of our own, rows without gaps.
 struct Copy {
@@ -55,7 +56,7 @@ public:
     void operator()(ConstMat x, double* y) const {
         const Index p = link_.dimension;
         if (directions_.rows == 0) return link_.evaluate({x.data, x.rows, p, x.stride}, y);
-        std::vector<double> memory(static_cast<std::size_t>(x.rows * p));
+        FilledScratch<double> memory(static_cast<std::size_t>(x.rows * p));
         const Mat z{memory.data(), x.rows, p};
         row_products(x, directions_.view(), z);
         link_.evaluate(z, y);
@@ -66,4 +67,4 @@ private:
     Copy directions_;
 };
 
-}  // namespace mfcore::inline data
+}  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -6,7 +6,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 /// From x and g(x) at the points so far, the next point: where the residual g(x) - x would vanish, as far as
 /// a linear function through the last few of them can tell, plus the rest of the residual. Differences of
@@ -85,4 +85,4 @@ private:
     Pair pairs_[kPairs];
 };
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

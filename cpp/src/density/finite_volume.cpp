@@ -10,7 +10,7 @@
 #include "flow/vectors.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 using cells::kMargin;
 
@@ -294,4 +294,4 @@ std::unique_ptr<Flow> finite_volume(FiniteVolume scheme, const double* start,
     return std::make_unique<FiniteVolumeFlow>(std::move(scheme), start, params);
 }
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

@@ -4,7 +4,7 @@
 #include "base/simd.hpp"
 #include "mfcore/density/finite_volume.hpp"
 
-namespace mfcore::inline density::cells {
+namespace mfcore::inline MFCORE_LEVEL::inline density::cells {
 
 using Packet = simd::Vec<double>;
 inline constexpr Index kWidth = simd::kLanes<double>;
@@ -87,4 +87,4 @@ inline void cut(const double* mass, double* const* transfers, int directions, In
     }
 }
 
-}  // namespace mfcore::inline density::cells
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density::cells

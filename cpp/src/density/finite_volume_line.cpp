@@ -3,7 +3,7 @@
 #include "density/finite_volume_cells.hpp"
 #include "grid/lines.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 using namespace cells;
 
@@ -69,4 +69,4 @@ FiniteVolume::Report FiniteVolume::line(const Stage& s, double* next_m) {
 template FiniteVolume::Report FiniteVolume::line<false>(const Stage&, double*);
 template FiniteVolume::Report FiniteVolume::line<true>(const Stage&, double*);
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

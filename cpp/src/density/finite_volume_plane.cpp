@@ -5,7 +5,7 @@
 #include "base/parallel.hpp"
 #include "density/finite_volume_cells.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 using namespace cells;
 
@@ -125,4 +125,4 @@ FiniteVolume::Report FiniteVolume::plane(const Stage& s, double* next_m) {
 template FiniteVolume::Report FiniteVolume::plane<false>(const Stage&, double*);
 template FiniteVolume::Report FiniteVolume::plane<true>(const Stage&, double*);
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

@@ -6,7 +6,7 @@
 
 #include "mfcore/density/fokker_planck.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 /// The masses of all labels, which fluxes conserve one by one; results computed from several steps are scaled
 /// back to them.
@@ -59,4 +59,4 @@ private:
     std::vector<double> totals_;
 };
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

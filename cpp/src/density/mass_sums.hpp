@@ -8,7 +8,7 @@
 #include "base/simd_exp.hpp"
 #include "base/simd_log.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 /// Three sums of terms(i) -> three packets over the packets at i = 0, width, ..., in blocks whose bounds
 /// depend on n alone.
@@ -79,4 +79,4 @@ inline BlockSums::Sums entropy(BlockSums& sums, const double* mass, const double
     });
 }
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

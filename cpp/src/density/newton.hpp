@@ -5,7 +5,7 @@
 #include "base/dense.hpp"
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 /// Find x with |residual(x)| <= enough, or as near as rounding allows, for residual(x) = g(x) - x with a
 /// decreasing g: differences give the matrix of derivatives, and steps are halved until the residual falls.
@@ -44,4 +44,4 @@ bool newton(Eigen::VectorXd& x, double enough, Residual&& residual) {
     return f.norm() <= enough;
 }
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

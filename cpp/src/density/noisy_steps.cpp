@@ -7,7 +7,7 @@
 #include "density/newton.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 constexpr int kIterations = 60;  // at most, for the fixed point of an implicit step
 
@@ -140,4 +140,4 @@ bool NoisySteps::accelerated_step(const NoisyState& now, const Vector& from, dou
     return false;
 }
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

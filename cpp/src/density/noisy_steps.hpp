@@ -8,7 +8,7 @@
 #include "density/scharfetter_gummel.hpp"
 #include "mfcore/grid/potential.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 /// Rounding error of the free energy, relative to the sum of the absolute values of its terms.
 inline constexpr double kEnergyRounding = 1e-14;
@@ -64,4 +64,4 @@ private:
     Vector fixed_, image_;  // moments whose potential an implicit step takes, and moments of its result
 };
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

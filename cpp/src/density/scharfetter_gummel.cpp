@@ -8,7 +8,7 @@
 #include "base/simd.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 namespace {
 
 constexpr Index kWidth = simd::kLanes<double>;
@@ -139,4 +139,4 @@ void diffuse(const std::vector<DiffusionAxis>& axes, double temperature, const d
     fluxes.step(dt, mass, next);
 }
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

@@ -6,7 +6,7 @@
 
 #include "mfcore/density/fokker_planck.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 
 /// Steps of masses in C order, the last coordinate fastest, on a tensor grid; rows of the last coordinate may
 /// be padded with zeros, which stay. In one dimension a step is one tridiagonal solve; in more, one solve
@@ -69,4 +69,4 @@ private:
     std::vector<double> partial_;         // sums of packs
 };
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

@@ -8,7 +8,7 @@
 #include "base/simd_exp.hpp"
 #include "density/scharfetter_gummel.hpp"
 
-namespace mfcore::inline density {
+namespace mfcore::inline MFCORE_LEVEL::inline density {
 namespace {
 
 using Lane = simd::Vec<double>;
@@ -218,4 +218,4 @@ double ScharfetterGummel::dissipation(const double* mass, const double* mu) {
     return sum;
 }
 
-}  // namespace mfcore::inline density
+}  // namespace mfcore::inline MFCORE_LEVEL::inline density

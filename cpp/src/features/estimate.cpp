@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "base/shares.hpp"
 #include "data/chunks.hpp"
 #include "features/moments.hpp"
 #include "mfcore/features/features.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 namespace {
 
 constexpr Index kLongChunk = 200'000'000;  // nanoseconds
@@ -46,14 +47,14 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
     const auto add = [&](Index first, ConstMat batch, const double* y) {
         const std::vector<SampleBlock> blocks = blocks_of(first, batch.rows, length);
         used_blocks += static_cast<Index>(blocks.size());
-        for_blocks(tiles.tiles(), 1, threads, [&](Index t, Index, Index) {
+        for_shares(tiles.tiles(), threads, [&](Index t) {
             double* const value = s.data() + t * stride;
             double* const slopes = gradient ? slope.data() + t * stride : nullptr;
             tiles.activate(network.activation, t, batch, value, slopes);
             for (const SampleBlock& block : blocks) linear.add(t, block, batch, y, value, slopes);
         });
-        for_tasks(pairs.groups(), threads,
-                  [&](Index g) { pairs.add(g, s.data(), s.data(), stride, blocks); });
+        for_shares(pairs.groups(), threads,
+                   [&](Index g) { pairs.add(g, s.data(), s.data(), stride, blocks); });
     };
     const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
     if (done == 0) return 0;
@@ -108,15 +109,16 @@ Index interaction_of(const Network& network, ConstMat theta, ConstMat other, con
     PairMoments<R> pairs(tiles.tiles(), same ? tiles.tiles() : others.tiles(), same, false);
     const auto add = [&](Index first, ConstMat batch, const double*) {
         const std::vector<SampleBlock> blocks = blocks_of(first, batch.rows, length);
-        for_blocks(tiles.tiles() + others.tiles(), 1, threads, [&](Index t, Index, Index) {
+        for_shares(tiles.tiles() + others.tiles(), threads, [&](Index t) {
             const Index u = t - tiles.tiles();
             if (u < 0)
                 tiles.activate(network.activation, t, batch, s.data() + t * stride, nullptr);
             else
                 others.activate(network.activation, u, batch, s_other.data() + u * stride, nullptr);
         });
-        for_tasks(pairs.groups(), threads,
-                  [&](Index g) { pairs.add(g, s.data(), same ? s.data() : s_other.data(), stride, blocks); });
+        for_shares(pairs.groups(), threads, [&](Index g) {
+            pairs.add(g, s.data(), same ? s.data() : s_other.data(), stride, blocks);
+        });
     };
     const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
     if (done == 0) return 0;
@@ -146,9 +148,11 @@ Index interaction(const Network& network, ConstMat theta, ConstMat other, const 
     require(samples > 0, "samples", "must be > 0", samples);
     require_rows(network, theta, sampler.dimension(), "theta");
     require_rows(network, other, sampler.dimension(), "other");
+    require(out.rows == theta.rows, "out", "must have a row for each of theta", out.rows);
+    require(out.cols == other.rows, "out", "must have a column for each row of other", out.cols);
     return with_tile_width<double>(theta.rows, [&](auto width) {
         return interaction_of<width()>(network, theta, other, sampler, seed, samples, out, options);
     });
 }
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

@@ -3,17 +3,18 @@
 
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
+#include "base/shares.hpp"
 #include "data/chunks.hpp"
 #include "network/neurons.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 namespace {
 
 /// Number of samples that pass through all tiles together: enough for the backward product to amortise its
 /// loads and stores and for threads to be worth waking, few enough for a core's share of activations and
 /// inputs to stay near it.
 Index chunk_size(Index neurons, Index d) {
-    return std::clamp<Index>((1 << 18) / std::max(neurons, d), 64, 4096);
+    return std::clamp<Index>((1 << 18) / std::max(neurons, d) / 64 * 64, 64, 4096);
 }
 
 /// Values and, if wanted, slopes of every neuron on a chunk of samples, tile after tile.
@@ -87,21 +88,25 @@ public:
     /// Add a chunk of samples for tile t; the slopes are overwritten by e_q s'_qi.
     void add(Index t, ConstMat x, const double* e, const double* value, double* slope) {
         constexpr Index lanes = simd::kLanes<double>;
+        const bool gradient = !sum_slope_.empty();
         simd::Vec<double> s[R], c[R];
-        for (int r = 0; r < R; ++r) s[r] = simd::load(&sum_s_[t * kWidth + r * lanes]);
-        for (Index q = 0; q < x.rows; ++q)
-            for (int r = 0; r < R; ++r) s[r] += e[q] * simd::load(value + q * kWidth + r * lanes);
-        for (int r = 0; r < R; ++r) simd::store(&sum_s_[t * kWidth + r * lanes], s[r]);
-        if (sum_slope_.empty()) return;
-        for (int r = 0; r < R; ++r) c[r] = simd::load(&sum_slope_[t * kWidth + r * lanes]);
+        for (int r = 0; r < R; ++r) {
+            s[r] = simd::load(&sum_s_[t * kWidth + r * lanes]);
+            c[r] = gradient ? simd::load(&sum_slope_[t * kWidth + r * lanes]) : simd::Vec<double>{};
+        }
+        // Both sums in one loop: each waits for its own additions.
         for (Index q = 0; q < x.rows; ++q) {
             for (int r = 0; r < R; ++r) {
-                double* at = slope + q * kWidth + r * lanes;
-                const simd::Vec<double> es = e[q] * simd::load(at);
-                simd::store(at, es);
+                const Index at = q * kWidth + r * lanes;
+                s[r] += e[q] * simd::load(value + at);
+                if (!gradient) continue;
+                const simd::Vec<double> es = e[q] * simd::load(slope + at);
+                simd::store(slope + at, es);
                 c[r] += es;
             }
         }
+        for (int r = 0; r < R; ++r) simd::store(&sum_s_[t * kWidth + r * lanes], s[r]);
+        if (!gradient) return;
         for (int r = 0; r < R; ++r) simd::store(&sum_slope_[t * kWidth + r * lanes], c[r]);
         tiles::backward<double, R>(x, slope, kWidth, 1.0, &sum_x_[t * kWidth * tiles_.dimension()]);
     }
@@ -160,14 +165,12 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
             }
         };
         if (wanted || shared) {
-            for_blocks(tiles.tiles(), 1, threads, [&](Index t, Index, Index) {
-                forward(t, own, masses_own, std::integral_constant<int, R>{});
-            });
+            for_shares(tiles.tiles(), threads,
+                       [&](Index t) { forward(t, own, masses_own, std::integral_constant<int, R>{}); });
         }
         if (!shared && rho) {
-            for_blocks(sources.tiles(), 1, threads, [&](Index t, Index, Index) {
-                forward(t, theirs, masses, std::integral_constant<int, S>{});
-            });
+            for_shares(sources.tiles(), threads,
+                       [&](Index t) { forward(t, theirs, masses, std::integral_constant<int, S>{}); });
         }
         add_partials(shared ? tiles.tiles() : sources.tiles(), rows, chunk, partial.data(), f.data());
         for (Index q = 0; q < rows; ++q) {
@@ -175,9 +178,8 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
             squares += e[q] * e[q];
         }
         if (wanted) {
-            for_blocks(tiles.tiles(), 1, threads, [&](Index t, Index, Index) {
-                projection.add(t, batch, e.data(), own.value(t), own.slope(t));
-            });
+            for_shares(tiles.tiles(), threads,
+                       [&](Index t) { projection.add(t, batch, e.data(), own.value(t), own.slope(t)); });
         }
     };
     const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
@@ -190,6 +192,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
 }  // namespace
 
 void predict(const Network& network, const Measure& rho, ConstMat x, double* f, int threads) {
+    require(f != nullptr || x.rows == 0, "f", "must not be null", "null");
     require_rows(network, rho.points, x.cols, "measure");
     with_tile_width<double>(rho.points.rows, [&](auto width) {
         constexpr int R = width();
@@ -224,4 +227,4 @@ Index potential(const Network& network, ConstMat theta, const Measure* rho, cons
     });
 }
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

@@ -9,7 +9,7 @@
 
 #include "network/neurons.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 
 /// Samples of one block: at least 20 blocks for a useful error, at most 512 samples each so that a block of a
 /// tile stays in cache.
@@ -94,7 +94,6 @@ class PairMoments {
 public:
     static constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
     static constexpr Index kGroup = 4;  // tiles whose activations are reused from cache together
-    static constexpr Index kSlab = 64;  // samples: those of two tiles stay in the first-level cache
 
     PairMoments(Index rows, Index cols, bool symmetric, bool errors)
         : rows_(rows), cols_(cols), symmetric_(symmetric), moments_(size(rows, cols, symmetric), errors) {
@@ -134,22 +133,15 @@ private:
     }
     void add_block(Index at, const double* s, const double* other, const SampleBlock& block) {
         constexpr Index kLanes = simd::kLanes<double>;
-        double sums[kWidth * kWidth] = {};
+        double sums[kWidth * kWidth];
         moments_.prefetch(at, kWidth * kWidth);
-        for (Index q = 0; q < block.length; q += kSlab) {
-            const Index rows = std::min(kSlab, block.length - q);
-            tiles::for_columns(kWidth, [&](Index n, auto count) {
-                constexpr int C = count();
-                simd::Vec<double> acc[C][R];
-                double* const sum = sums + n * kWidth;
-                for (int c = 0; c < C; ++c)
-                    for (int r = 0; r < R; ++r) acc[c][r] = simd::load(sum + c * kWidth + r * kLanes);
-                tiles::accumulate<double, R, C, true>(rows, s + q * kWidth, kWidth, other + q * kWidth + n,
-                                                      kWidth, 1, acc);
-                for (int c = 0; c < C; ++c)
-                    for (int r = 0; r < R; ++r) simd::store(sum + c * kWidth + r * kLanes, acc[c][r]);
-            });
-        }
+        tiles::for_columns(kWidth, [&](Index n, auto count) {
+            constexpr int C = count();
+            simd::Vec<double> acc[C][R] = {};
+            tiles::accumulate<double, R, C, true>(block.length, s, kWidth, other + n, kWidth, 1, acc);
+            for (int c = 0; c < C; ++c)
+                for (int r = 0; r < R; ++r) simd::store(sums + (n + c) * kWidth + r * kLanes, acc[c][r]);
+        });
         moments_.update(at, sums, kWidth * kWidth, block.scale, block.weight);
     }
 
@@ -212,4 +204,4 @@ private:
     bool gradient_;
 };
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

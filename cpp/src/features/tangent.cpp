@@ -3,14 +3,13 @@
 #include "mfcore/features/tangent.hpp"
 
 #include <cmath>
-#include <memory>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "base/products.hpp"
+#include "base/scratch.hpp"
 #include "network/neurons.hpp"
 
-namespace mfcore::inline features {
+namespace mfcore::inline MFCORE_LEVEL::inline features {
 namespace {
 
 constexpr Index kBlock = 240;              // neurons whose rows are in memory: whole tiles of any width
@@ -36,7 +35,7 @@ public:
             const NeuronTiles<double, R> tiles(network, rows);
             static_assert(kBlock % NeuronTiles<double, R>::kWidth == 0, "a block is whole tiles");
             const auto roots = roots_of(rho, begin, end);
-            const auto inverse = normal_.empty() ? std::vector<double>{} : inverse_norms(network, rows);
+            const auto inverse = normal_.empty() ? FilledScratch<double>{} : inverse_norms(network, rows);
             const int team = threads_for(activation_cost(x.rows, kBlock, x.cols), threads);
             for_blocks(x.rows, kInputs, team, [&](Index, Index first, Index last) {
                 fill<R>(network, tiles, rows, roots, inverse, x, first, last);
@@ -46,18 +45,18 @@ public:
 
 private:
     std::size_t size(bool wanted) const { return wanted ? static_cast<std::size_t>(inputs_ * kBlock) : 0; }
-    ConstMat view(const std::vector<double>& of) const { return {of.data(), inputs_, kBlock}; }
+    ConstMat view(const FilledScratch<double>& of) const { return {of.data(), inputs_, kBlock}; }
 
-    static std::vector<double> roots_of(const Measure& rho, Index begin, Index end) {
-        std::vector<double> roots(end - begin);
+    static FilledScratch<double> roots_of(const Measure& rho, Index begin, Index end) {
+        FilledScratch<double> roots(end - begin);
         const double equal = 1.0 / static_cast<double>(rho.points.rows);
         for (Index i = begin; i < end; ++i)
             roots[i - begin] = std::sqrt(rho.weights ? rho.weights[i] : equal);
         return roots;
     }
 
-    static std::vector<double> inverse_norms(const Network& network, ConstMat rows) {
-        std::vector<double> inverse(rows.rows);
+    static FilledScratch<double> inverse_norms(const Network& network, ConstMat rows) {
+        FilledScratch<double> inverse(rows.rows);
         for (Index i = 0; i < rows.rows; ++i) {
             const double* w = rows.row(i) + network.w_at();
             const double square = dot(w, w, rows.cols - network.w_at());
@@ -68,8 +67,8 @@ private:
 
     template <int R>
     void fill(const Network& network, const NeuronTiles<double, R>& tiles, ConstMat rows,
-              const std::vector<double>& roots, const std::vector<double>& inverse, ConstMat x, Index first,
-              Index last) {
+              const FilledScratch<double>& roots, const FilledScratch<double>& inverse, ConstMat x,
+              Index first, Index last) {
         constexpr Index width = NeuronTiles<double, R>::kWidth;
         double value[kInputs * width], slope[kInputs * width];
         const Index d = tiles.dimension();
@@ -96,7 +95,7 @@ private:
     }
 
     Index inputs_;
-    std::vector<double> value_, slope_, normal_;
+    FilledScratch<double> value_, slope_, normal_;
 };
 
 /// to(r, c) += factor <x_r, y_c> for rows of x and y: an entry is the same wherever its tile begins.
@@ -114,13 +113,15 @@ void tangent_kernel(const Network& network, const Measure& rho, const Rates& rat
                     const ConstMat* other, Mat K, int threads) {
     const ConstMat y = other ? *other : x;
     require(x.cols == y.cols, "other", "must have as many columns as x", y.cols);
+    require(K.rows == x.rows, "K", "must have a row for each of x", K.rows);
+    require(K.cols == y.rows, "K", "must have a column for each row of other", K.cols);
     require_rows(network, rho.points, x.cols, "measure");
     const bool value = network.output == Output::trained, sphere = network.sphere;
     const double of_b = network.has_b() ? rates.b : 0.0;
     BlockRows left(x.rows, value, sphere), right(other ? y.rows : 0, value, sphere);
     // What multiplies r_b + r_w <x, x'>.
-    const auto slopes = std::make_unique<double[]>(static_cast<std::size_t>(x.rows * y.rows));
-    const Mat B(slopes.get(), x.rows, y.rows);
+    FilledScratch<double> slopes(x.rows * y.rows);
+    const Mat B(slopes.data(), x.rows, y.rows);
     const Index rows = (x.rows + kTile - 1) / kTile, cols = (y.rows + kTile - 1) / kTile;
     const auto for_tiles = [&](Index work,
                                auto&& body) {  // of one set of inputs those on and above the diagonal
@@ -160,4 +161,4 @@ void tangent_kernel(const Network& network, const Measure& rho, const Rates& rat
         for (Index j = 0; j < i; ++j) K(i, j) = K(j, i);
 }
 
-}  // namespace mfcore::inline features
+}  // namespace mfcore::inline MFCORE_LEVEL::inline features

@@ -10,7 +10,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/random.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 namespace {
 
 using flow::all_finite;
@@ -66,7 +66,7 @@ public:
     FlowState save() const override {
         return {{static_cast<double>(counts_.steps), static_cast<double>(counts_.evaluations),
                  counts_.risk_error, known_ ? 1.0 : 0.0, since_, static_cast<double>(before_)},
-                y_};
+                {y_.begin(), y_.end()}};
     }
     void restore(const FlowState& state) override {
         require(state.numbers.size() == 6, "numbers", "has the wrong length", state.numbers.size());
@@ -76,7 +76,7 @@ public:
         counts_.risk_error = state.numbers[2];
         since_ = state.numbers[4];
         before_ = static_cast<Index>(state.numbers[5]);
-        y_ = state.vectors;
+        y_.assign(state.vectors.begin(), state.vectors.end());
         known_ = state.numbers[3] != 0 && system_.velocity(y_.data(), slopes_[0].data());
     }
 
@@ -226,6 +226,9 @@ private:
 }  // namespace
 
 std::unique_ptr<Flow> fixed_steps(System system, const double* start, const FixedParams& params) {
+    require(system.size > 0, "size", "must be > 0", system.size);
+    require(system.velocity != nullptr, "velocity", "must be a function", "none");
+    require(start != nullptr, "start", "must not be null", "null");
     require(params.step > 0, "step", "must be > 0", params.step);
     require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
     require(params.temperature == 0 || params.scheme != Scheme::rk4, "temperature", "must be 0 for rk4",
@@ -238,4 +241,4 @@ std::unique_ptr<Flow> fixed_steps(System system, const double* start, const Fixe
     return std::make_unique<FixedSteps>(std::move(system), start, params);
 }
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

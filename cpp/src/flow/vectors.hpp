@@ -4,9 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "base/scratch.hpp"
 #include "mfcore/flow/flow.hpp"
 
-namespace mfcore::inline flow {
+namespace mfcore::inline MFCORE_LEVEL::inline flow {
 
 /// What `body` returns, or `out_of_time` if that was wanted in its midst: it leaves the state as it was then.
 template <class Body>
@@ -18,7 +19,7 @@ End unless_interrupted(Body&& body) {
     }
 }
 
-using Vector = std::vector<double>;
+using Vector = FilledScratch<double>;
 
 inline bool all_finite(const Vector& y) {
     return std::all_of(y.begin(), y.end(), [](double v) { return std::isfinite(v); });
@@ -99,4 +100,4 @@ inline bool project(const System& system, Vector& y) {
     return changed;
 }
 
-}  // namespace mfcore::inline flow
+}  // namespace mfcore::inline MFCORE_LEVEL::inline flow

@@ -9,7 +9,7 @@
 #include "base/bivariate.hpp"
 #include "gaussian/pairs.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 using namespace special;
@@ -267,4 +267,4 @@ PairKernelPtr blurred_kernel(const Side& first, const Side& second) {
     return std::make_unique<BlurredPairs>(first, second);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -13,7 +13,7 @@
 
 #include "mfcore/network/activation.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// Above this |w| the closed forms below are used instead of trapezoid rules in the input, whose cost grows
 /// with |w|.
@@ -28,4 +28,4 @@ struct Blurred : Blur {
     explicit Blurred(const Activation& sigma);
 };
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -10,7 +10,7 @@
 #include "base/tiles.hpp"
 #include "gaussian/pairs.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// The second neurons of pairs, in tiles (base/tiles.hpp) and by rows.
 class Columns {
@@ -75,7 +75,7 @@ private:
     }
 
     Index d_, stride_;
-    std::vector<double> tiles_, rows_;
+    FilledScratch<double> tiles_, rows_;
 };
 
 /// Call body(i, j) once for every pair i <= j of blocks. In each round every block has one partner, and waits
@@ -112,4 +112,4 @@ void for_block_pairs(Index blocks, int threads, Body&& body) {
     keeper.rethrow();
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -7,7 +7,7 @@
 #include "base/bivariate.hpp"
 #include "gaussian/series.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 using namespace special;
@@ -15,7 +15,7 @@ using namespace special;
 /// Neurons widened by the noise Z: variances V = 1 + e R^2 of sqrt(e) g - Z, and the thresholds -sqrt(e)
 /// m/sqrt V with their tails and densities.
 struct Widened {
-    std::vector<double> V, inverse_root, threshold, tail, density;
+    FilledScratch<double> V, inverse_root, threshold, tail, density;
     Widened(const Side& side, double e) {
         for (auto* v : {&V, &inverse_root, &threshold, &tail, &density}) v->resize(to_size(side.padded));
         for (Index j = 0; j < side.padded; j += kPack) {
@@ -198,4 +198,4 @@ PairKernelPtr gelu_kernel(const Side& first, const Side& second) {
     return std::make_unique<GeluPairs>(first, second);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -5,7 +5,7 @@
 #include "gaussian/columns.hpp"
 #include "gaussian/pairs.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 using namespace special;
@@ -43,7 +43,7 @@ private:
     }
 
     void block_pair(Index i, Index j) {
-        std::vector<double> buffer(kBlock * kBlock);
+        FilledScratch<double> buffer(kBlock * kBlock);
         double* const tile = buffer.data();
         const Index rows = std::min(kBlock, side_.n - i), cols = std::min(kBlock, side_.n - j);
         columns_.gram(side_, i, rows, j, cols, tile, kBlock);
@@ -72,9 +72,9 @@ private:
 
     const Side& side_;
     AngleForm form_;
-    std::vector<double> c_, cR_, spread_;
+    FilledScratch<double> c_, cR_, spread_;
     Columns columns_;
-    std::vector<double> pull_;
+    FilledScratch<double> pull_;
 };
 
 }  // namespace
@@ -105,4 +105,4 @@ void own_homogeneous_potential(const Network& network, const Side& side, const d
     }
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -10,7 +10,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 constexpr Index kBlock = 144;  // a tile of pairs stays in the second cache
@@ -19,10 +19,10 @@ static_assert(kBlock % Columns::kWidth == 0 && kBlock % Coefficients::kWidth == 
 
 /// Columns w[begin .. end) of the rows of theta, times `scale(k)`, behind their a and b.
 template <class Scale>
-std::vector<double> scaled_rows(const Network& network, ConstMat theta, Index begin, Index end,
-                                Scale&& scale) {
+FilledScratch<double> scaled_rows(const Network& network, ConstMat theta, Index begin, Index end,
+                                  Scale&& scale) {
     const Index w_at = network.w_at(), cols = w_at + end - begin;
-    std::vector<double> rows(to_size(theta.rows * cols));
+    FilledScratch<double> rows(to_size(theta.rows * cols));
     for (Index i = 0; i < theta.rows; ++i) {
         if (i % 4096 == 0) check_stop();
         const double* from = theta.row(i);
@@ -36,10 +36,10 @@ std::vector<double> scaled_rows(const Network& network, ConstMat theta, Index be
 /// The coordinates of w that every part scales by one factor.
 struct Segment {
     Index begin, end;
-    std::vector<double> rows;
+    FilledScratch<double> rows;
     Side side;
     Columns columns;
-    std::vector<double> pull;  // sum_j c_j K w_j, K = sum of share scale^2 K11 over the parts
+    FilledScratch<double> pull;  // sum_j c_j K w_j, K = sum of share scale^2 K11 over the parts
 
     Segment(const Network& network, ConstMat theta, Index begin_, Index end_, const double* c)
         : begin(begin_),
@@ -53,8 +53,8 @@ struct Segment {
 /// One part of the mixture.
 struct Part {
     double share;
-    std::vector<double> squares;  // of the scales of the segments
-    std::vector<double> rows;
+    FilledScratch<double> squares;  // of the scales of the segments
+    FilledScratch<double> rows;
     Side side;
     PairTiles tiles;
     PairSums sums;
@@ -165,7 +165,7 @@ private:
     const Network& network_;
     bool gradient_;
     Index n_;
-    std::vector<double> c_;
+    FilledScratch<double> c_;
     std::deque<Segment> segments_;  // they do not move: columns and tiles keep references
     std::deque<Part> parts_;
 };
@@ -176,7 +176,7 @@ void add_homogeneous_part(const Network& network, ConstMat theta, const double* 
     const auto scale = [&](Index k) { return law.scale(part, k); };
     const auto rows = scaled_rows(network, theta, 0, law.ends.back(), scale);
     const Side side(network, {rows.data(), theta.rows, theta.cols}, "theta");
-    std::vector<double> of_part(to_size(theta.rows)), slopes(to_size(grad ? theta.rows * theta.cols : 0));
+    FilledScratch<double> of_part(to_size(theta.rows)), slopes(to_size(grad ? theta.rows * theta.cols : 0));
     Mat by_row(slopes.data(), theta.rows, theta.cols);
     own_homogeneous_potential(network, side, weights, of_part.data(), grad ? &by_row : nullptr, threads);
     const double share = law.shares[to_size(part)];
@@ -218,7 +218,7 @@ void Mixture::validate(Index d) const {
 void own_potential(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
                    double* value, Mat* grad, int threads) {
     network.activation.validate();
-    const std::vector<double> equal = masses_unless(weights, theta.rows);
+    const FilledScratch<double> equal = masses_unless(weights, theta.rows);
     if (!weights) weights = equal.data();
     const Index d = theta.cols - network.row(0);
     require(d >= 1, "theta", "has too few columns for this network", theta.cols);
@@ -237,4 +237,4 @@ void own_potential(const Network& network, ConstMat theta, const double* weights
     for (Index i = 0; i < theta.rows; ++i) pairs.write(i, value, grad);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

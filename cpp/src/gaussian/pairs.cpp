@@ -12,7 +12,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 constexpr Index kTileRows = 64, kTileCols = 240;  // a tile and its neurons stay in the second cache
@@ -92,7 +92,7 @@ Side::Side(const Network& network, ConstMat theta, const char* name)
 Correlation::Correlation(const Side& first, const Side& second, Chosen i, Chosen j, Pack q)
     : Correlation(q, i(first.inverse_R), j(second.inverse_R)) {
     const Index d = first.d;
-    std::vector<double> across(to_size(d));
+    FilledScratch<double> across(to_size(d));
     for (Index lane = 0; lane < kPack; ++lane) {
         if (!(std::abs(rho[lane]) > 0.9)) continue;
         const std::size_t one = to_size(i.neuron[lane]), two = to_size(j.neuron[lane]);
@@ -112,8 +112,8 @@ Correlation::Correlation(const Side& first, const Side& second, Chosen i, Chosen
     }
 }
 
-std::vector<double> masses_unless(const double* weights, Index n) {
-    return std::vector<double>(weights ? 0 : to_size(n), 1 / static_cast<double>(n));
+FilledScratch<double> masses_unless(const double* weights, Index n) {
+    return FilledScratch<double>(weights ? 0 : to_size(n), 1 / static_cast<double>(n));
 }
 
 bool has_exact_pairs(const Activation& first, const Activation& second) {
@@ -128,6 +128,8 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
                  int threads) {
     const Side first(network, theta, "theta"), second(other_network, other, "other");
     check(first, second);
+    require(U.rows == first.n && U.cols == second.n, "U",
+            "must have a row for each of theta, a column for each of other", U.rows);
     const PairTiles tiles(first, second, nullptr, PairTiles::Want::matrix, threads);
     const Columns columns(second);
     const int team = threads_for(nanoseconds(tiles, first, second), threads);
@@ -153,6 +155,8 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, int threads) {
     const Side first(network, theta, "theta"), second(network, other, "other");
     check(first, second);
+    require(P.rows == first.n && P.cols == second.n, "P",
+            "must have a row for each of theta, a column for each of other", P.rows);
     const PairTiles tiles(first, second, nullptr, PairTiles::Want::gradient, threads);
     const Columns columns(second);
     const int team = threads_for(nanoseconds(tiles, first, second), threads);
@@ -181,7 +185,7 @@ void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, 
 // d/dw = a [(sum c K20) w/R + sum c K11 w'] (Stein's lemma, x = d/dg).
 void pair_potential(const Network& network, ConstMat theta, const Network& other_network, ConstMat other,
                     const double* weights, double* value, Mat* grad, int threads) {
-    const std::vector<double> equal = masses_unless(weights, other.rows);
+    const FilledScratch<double> equal = masses_unless(weights, other.rows);
     if (!weights) weights = equal.data();
     const bool own = theta.data == other.data && theta.rows == other.rows && &network == &other_network;
     if (own) {
@@ -190,7 +194,7 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
     }
     const Side first(network, theta, "theta"), second(other_network, other, "other");
     check(first, second);
-    std::vector<double> c(to_size(second.n));
+    FilledScratch<double> c(to_size(second.n));
     for (Index j = 0; j < second.n; ++j) c[to_size(j)] = weights[j] * second.a[to_size(j)];
     const auto want = grad ? PairTiles::Want::gradient : PairTiles::Want::value;
     const PairTiles tiles(first, second, c.data(), want, threads);
@@ -200,7 +204,7 @@ void pair_potential(const Network& network, ConstMat theta, const Network& other
     BufferPool pool(tiles, kTileRows, kTileCols, false);
     const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
         const Index rows = end - i;
-        std::vector<double> pull(to_size(grad ? rows * columns.stride() : 0));  // sum_j c_j K11 w'_j
+        FilledScratch<double> pull(to_size(grad ? rows * columns.stride() : 0));  // sum_j c_j K11 w'_j
         for (Index j = 0; j < second.n; j += kTileCols) {
             check_stop();
             const Index cols = std::min(kTileCols, second.n - j);
@@ -230,4 +234,4 @@ void write_potential(const Network& network, const Side& side, Index i, const Pa
     for (Index k = 0; k < side.d; ++k) out[network.w_at() + k] = a * (along * w[k] + pull[k]);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "base/bivariate.hpp"
+#include "base/scratch.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// The first or the second neurons of all pairs: a, m = b and R = |w| of every neuron, padded with harmless
 /// values to whole packs.
@@ -14,8 +15,8 @@ struct Side {
     const Activation* sigma;
     bool has_b;
     Index n, padded, d;
-    std::vector<double> a, m, R, inverse_R;  // inverse_R = 0 at R = 0: then rho = 0
-    std::vector<double> w;                   // n x d, contiguous
+    FilledScratch<double> a, m, R, inverse_R;  // inverse_R = 0 at R = 0: then rho = 0
+    FilledScratch<double> w;                   // n x d, contiguous
 
     Side(const Network& network, ConstMat theta, const char* name);
 };
@@ -23,7 +24,7 @@ struct Side {
 inline std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
 
 /// Equal masses of n neurons in place of null weights; nothing where there are weights.
-std::vector<double> masses_unless(const double* weights, Index n);
+FilledScratch<double> masses_unless(const double* weights, Index n);
 
 /// No bias and no kink but at 0: sigma(t) = slope t + jump t_+.
 inline bool is_homogeneous(const Side& side) {
@@ -64,7 +65,7 @@ struct Chosen {
         for (Index l = 0; l < kPack; ++l) x[l] = of[neuron[l]];
         return x;
     }
-    Pack operator()(const std::vector<double>& of) const { return (*this)(of.data()); }
+    Pack operator()(const FilledScratch<double>& of) const { return (*this)(of.data()); }
 };
 
 /// Closed forms of single pairs.
@@ -115,4 +116,4 @@ struct Correlation {
 
 inline constexpr double kParallel = 2e-16;  ///< angles below are rounding
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -7,7 +7,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 using namespace special;
@@ -16,9 +16,9 @@ using namespace special;
 /// density of u at h.
 struct Knots {
     Index count, padded;
-    std::vector<double> A, h, Q, f, B;  // [k * padded + j]; B = E(g - t)_+ = R f - A Q
-    std::vector<double> T, P, D;        // E sigma(g), E sigma'(g), sum_k jump_k f_k
-    std::vector<double> affine;         // offset + left_slope m
+    FilledScratch<double> A, h, Q, f, B;  // [k * padded + j]; B = E(g - t)_+ = R f - A Q
+    FilledScratch<double> T, P, D;        // E sigma(g), E sigma'(g), sum_k jump_k f_k
+    FilledScratch<double> affine;         // offset + left_slope m
 
     explicit Knots(const Side& side)
         : count(static_cast<Index>(side.sigma->knots.size())), padded(side.padded) {
@@ -78,14 +78,14 @@ private:
         Pack k10 = P1 * T2 + s2.left_slope * rho_R2 * one(knots1_.D), k20{};
         Pack k01 = P2 * T1 + s1.left_slope * rho_R1 * two(knots2_.D), k02{};
         for (Index b = 0; b < knots2_.count && out.k01; ++b) {
-            const auto knot2 = [&](const std::vector<double>& of) {
+            const auto knot2 = [&](const FilledScratch<double>& of) {
                 return two(of.data() + b * knots2_.padded);
             };
             k02 += (s2.jumps[to_size(b)] * knot2(knots2_.f)) *
                    (one(knots1_.affine) + s1.left_slope * rho_R1 * knot2(knots2_.h));
         }
         for (Index a = 0; a < knots1_.count; ++a) {
-            const auto knot1 = [&](const std::vector<double>& of) {
+            const auto knot1 = [&](const FilledScratch<double>& of) {
                 return one(of.data() + a * knots1_.padded);
             };
             const double jump1 = s1.jumps[to_size(a)];
@@ -94,7 +94,7 @@ private:
             const Pack B1 = knot1(knots1_.B);
             Pack on_knot = two(knots2_.affine) + s2.left_slope * rho_R2 * h;  // E[sigma(g2) | g1 = t1]
             for (Index b = 0; b < knots2_.count; ++b) {
-                const auto knot2 = [&](const std::vector<double>& of) {
+                const auto knot2 = [&](const FilledScratch<double>& of) {
                     return two(of.data() + b * knots2_.padded);
                 };
                 const double jump2 = s2.jumps[to_size(b)], jumps = jump1 * jump2;
@@ -150,4 +150,4 @@ PairKernelPtr piecewise_kernel(const Side& first, const Side& second) {
     return std::make_unique<Piecewise>(first, second);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -11,7 +11,7 @@
 #include "gaussian/rule.hpp"
 #include "gaussian/series.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 constexpr double kDigits =
@@ -25,7 +25,7 @@ double narrow(const Activation& sigma) { return 0.5 * std::min(1.0, facts(sigma)
 
 /// Values of sigma and its first two derivatives at a list of arguments.
 struct Jet {
-    std::vector<double> z, value, slope, curvature;
+    FilledScratch<double> z, value, slope, curvature;
     void resize(Index n) {
         for (auto* v : {&z, &value, &slope, &curvature}) v->resize(std::max(v->size(), to_size(n)));
     }
@@ -36,7 +36,7 @@ struct Jet {
 };
 
 struct Nodes {
-    std::vector<double> at, weight;
+    FilledScratch<double> at, weight;
     void build(const Trapezoid& rule) {
         at.resize(rule.usable() ? to_size(rule.nodes()) : 0);
         weight.resize(at.size());
@@ -125,9 +125,9 @@ private:
 /// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first K = of.terms() coefficients,
 /// in mean square: the series of a pair misses at most |rho|^K times the product of the two bounds
 /// (Cauchy-Schwarz, eq. (4.10)).
-std::vector<double> tails(const Side& side, const Coefficients& of, double widest, bool curvatures) {
+FilledScratch<double> tails(const Side& side, const Coefficients& of, double widest, bool curvatures) {
     const Index terms = of.terms();
-    std::vector<double> bound(to_size(side.padded), 0.0);
+    FilledScratch<double> bound(to_size(side.padded), 0.0);
     Nodes nodes;
     Jet jet;
     for (Index j = 0; j < side.n; ++j) {
@@ -233,7 +233,7 @@ private:
     double narrow1_, narrow2_;
     PairKernelPtr wide_;
     double widest_;  // |w| of the rules
-    std::vector<double> tail1_, tail2_;
+    FilledScratch<double> tail1_, tail2_;
 };
 
 }  // namespace
@@ -243,4 +243,4 @@ PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coe
     return std::make_unique<Quadrature>(first, second, one, two);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -7,7 +7,7 @@
 
 #include "mfcore/network/activation.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// Nodes k step, k = -half .. half, weights step * density: the error of spacing 2 pi/Omega is about
 /// e^{-Omega y + y^2/2} sup |f(x + i y)| for any height y inside the strip; `digits` is the exponent wanted.
@@ -46,4 +46,4 @@ struct Trapezoid {
     };
 };
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

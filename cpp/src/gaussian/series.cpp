@@ -6,7 +6,7 @@
 #include "base/parallel.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 Coefficients::Coefficients(const Side& side, Index terms, const double* weights, int threads)
     : terms_(terms),
       slopes_(to_size(side.padded * (terms + 1))),
@@ -71,7 +71,7 @@ void Coefficients::piecewise_block(const Side& side, Index j) {
 
 void Coefficients::smooth_neuron(const Side& side, Index j) {
     const double *m = &side.m[to_size(j)], *R = &side.R[to_size(j)];
-    std::vector<double> row(to_size(terms_ + 1));
+    FilledScratch<double> row(to_size(terms_ + 1));
     smooth(*side.sigma, 1, m, R, &T_[to_size(j)], nullptr, nullptr);
     slope_coefficients(*side.sigma, 1, m, R, {row.data(), 1, terms_ + 1});
     double* const s = slopes_.data() + place(j);
@@ -105,4 +105,4 @@ Terms::Terms(Index most, bool all, double left_out, double far_cost)
         reach_of_[choice] = reach(kTermCounts[choice]);
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

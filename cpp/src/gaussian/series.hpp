@@ -10,7 +10,7 @@
 #include "gaussian/pairs.hpp"
 #include "mfcore/base/aligned.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// Computes and holds the coefficients of every neuron of a side, in blocks of kWidth neurons: entry k of a
 /// neuron is at slopes(j)[k * kWidth] and means(j)[k * kWidth].
@@ -35,9 +35,9 @@ private:
     void smooth_neuron(const Side& side, Index j);
 
     Index terms_;
-    UnfilledVector slopes_, means_;
-    AlignedVector T_;
-    std::vector<double> roots_, inverse_roots_;
+    Scratch<double> slopes_, means_;
+    FilledScratch<double> T_;
+    FilledScratch<double> roots_, inverse_roots_;
 };
 
 /// The moments of one pair by the first `terms` terms of the series.
@@ -80,4 +80,4 @@ private:
     std::array<double, kTermCounts.size()> reach_of_;
 };
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -12,7 +12,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 using Form = Facts::Form;
@@ -286,4 +286,4 @@ void slope_coefficients(const Activation& sigma, Index n, const double* m, const
     });
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -6,7 +6,7 @@
 
 #include "gaussian/tiles.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 void PairTiles::add_terms(PairBlock& block, Index terms, Index i, Index j, double* row_sums,
                           double* col_sums) const {
@@ -87,7 +87,7 @@ void PairTiles::close_columns(Index j, Index terms, const double* sums, PairSums
             k20 += two_->root(k + 1) * simd::load(s + (k + 1) * kWidth) * moment;
             c = R * slope * two_->inverse_root(k + 1);
         }
-        const auto add = [&](AlignedVector& all, Pack sum) {
+        const auto add = [&](FilledScratch<double>& all, Pack sum) {
             double* const at = &all[to_size(j + v)];
             simd::store(at, simd::load(at) + sum);
         };
@@ -97,4 +97,4 @@ void PairTiles::close_columns(Index j, Index terms, const double* sums, PairSums
     }
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

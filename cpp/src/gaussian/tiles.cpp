@@ -8,7 +8,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/gaussian/expectations.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
 using namespace special;
@@ -90,7 +90,7 @@ void PairTiles::tile(Index i, Index rows, Index j, Index cols, Buffers& work, Pa
     if (angles_) return closed_rows(i, rows, j, cols, work, of_rows);
     for (Index r = 0; r < rows; r += kRows) {
         Index row_terms = 0;
-        const auto grow = [](AlignedVector& sums, Index width, Index at, Index& from, Index to) {
+        const auto grow = [](FilledScratch<double>& sums, Index width, Index at, Index& from, Index to) {
             if (to <= from) return;
             std::fill_n(sums.begin() + at + from * width, (to - from) * width, 0.0);
             from = to;
@@ -257,4 +257,4 @@ void PairTiles::close_far(Index i, Index j, Buffers& work, PairSums* of_rows, Pa
     }
 }
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -7,18 +7,18 @@
 
 #include "gaussian/series.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// Sums over the partners j of a neuron, sum_j weight_j (K00, K10, K20): one entry per neuron, whole packs.
 struct PairSums {
-    AlignedVector k00, k10, k20;
+    FilledScratch<double> k00, k10, k20;
     explicit PairSums(Index padded) : k00(to_size(padded)), k10(k00), k20(k00) {}
 };
 
 /// Pairs whose correlation is too large for the series.
 struct FarPairs {
     std::vector<Index> i, j;
-    std::vector<double> q;
+    FilledScratch<double> q;
     Index count = 0;
     explicit FarPairs(Index most) : i(to_size(most)), j(to_size(most)), q(to_size(most)) {}
     void add(Index first, Index second, double inner) {
@@ -49,13 +49,13 @@ public:
     /// Memory of one task for tiles of up to `rows` x `cols` pairs, multiples of Coefficients::kWidth;
     /// `both`: sums of columns too.
     struct Buffers {
-        AlignedVector q;  ///< the tile, rows `cols` apart
-        AlignedVector row_sums, col_sums;
+        FilledScratch<double> q;  ///< the tile, rows `cols` apart
+        FilledScratch<double> row_sums, col_sums;
         std::vector<Index> col_terms;
         FarPairs far;
-        std::vector<double> k00, k10, k20, k11, k01, k02;  // of a chunk of the far pairs, or a row
+        FilledScratch<double> k00, k10, k20, k11, k01, k02;  // of a chunk of the far pairs, or a row
         Index step;
-        AlignedVector extra;  // for whoever uses the tile
+        FilledScratch<double> extra;  // for whoever uses the tile
         Buffers(const PairTiles& tiles, Index rows, Index cols, bool both);
     };
 
@@ -84,7 +84,7 @@ private:
 
     const Side &first_, &second_;
     Want want_;
-    std::vector<double> weights_;  // of the second side, whole packs
+    FilledScratch<double> weights_;  // of the second side, whole packs
     std::unique_ptr<const Coefficients> own_one_, two_;
     const Coefficients* one_ = nullptr;
     PairKernelPtr kernel_;                     // null: the series ends, or
@@ -133,4 +133,4 @@ private:
 void write_potential(const Network& network, const Side& side, Index i, const PairSums& sums,
                      const double* pull, double* value, Mat* grad);
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -8,7 +8,7 @@
 #include "base/dense.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
 // The least rank with the promised error: singular values are optimal in the Frobenius norm, but the promise
 // is about the largest entry. So the rank grows from the first singular value that could matter until the
@@ -55,4 +55,4 @@ LowRank compress(ConstMat values, double tolerance) {
     return out;
 }
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

@@ -8,7 +8,7 @@
 #include "mfcore/base/run.hpp"
 #include "mfcore/grid/compress.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 namespace {
 
 OwnMatrix transposed(ConstMat a) {
@@ -130,4 +130,4 @@ LineFactors factors_of_line(ConstMat table, double tolerance) {
     return out;
 }
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

@@ -4,7 +4,7 @@
 #include "base/simd.hpp"
 #include "mfcore/grid/potential.hpp"
 
-namespace mfcore::inline grid::lines {
+namespace mfcore::inline MFCORE_LEVEL::inline grid::lines {
 
 using Packet = simd::Vec<double>;
 inline constexpr Index kWidth = simd::kLanes<double>;
@@ -74,4 +74,4 @@ inline void finish_line(const GridPotential& potential, const double* sums, doub
     for (Index k = 0; k < potential.rank(); ++k) m[k] = simd::sum<double>(simd::load(sums + k * kWidth));
 }
 
-}  // namespace mfcore::inline grid::lines
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid::lines

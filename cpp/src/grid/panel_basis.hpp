@@ -3,7 +3,7 @@
 // values. Rows of functions are padded with zeros to whole vectors.
 #include "base/simd.hpp"
 
-namespace mfcore::inline grid::panels {
+namespace mfcore::inline MFCORE_LEVEL::inline grid::panels {
 
 using Pack = simd::Vec<double>;
 inline constexpr Index kLanes = simd::kLanes<double>;
@@ -117,4 +117,4 @@ inline void add_products(const double* x, Index x_stride, Index rows, const doub
     }
 }
 
-}  // namespace mfcore::inline grid::panels
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid::panels

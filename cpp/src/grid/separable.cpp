@@ -8,10 +8,11 @@
 
 #include "base/parallel.hpp"
 #include "base/products.hpp"
+#include "base/scratch.hpp"
 #include "grid/panel_basis.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 namespace {
 
 using namespace panels;
@@ -105,7 +106,7 @@ Index SeparableFeatures::for_points(ConstMat z, int order, Index task, Index scr
     for_blocks(z.rows, task, threads_for(z.rows * work, threads), [&](Index b, Index begin, Index end) {
         std::vector<PointBasis> blocks;
         for (const Axis& axis : axes_) blocks.emplace_back(axis.padded, order);
-        std::vector<double> space(static_cast<std::size_t>(scratch));
+        FilledScratch<double> space(static_cast<std::size_t>(scratch));
         Index here = 0;
         for (Index i = begin; i < end; i += kPoints) {
             check_stop();
@@ -147,7 +148,7 @@ Index SeparableFeatures::moments(ConstMat z, const double* weights, double* m, i
     const bool line = coordinates() == 1;
     const Index rows = line ? 1 : rank(0), stride = line ? 1 : axes_[0].padded;
     const Index width = line ? last : axes_[0].across;
-    std::vector<double> sums(static_cast<std::size_t>((n + task - 1) / task * rows * width), 0.0);
+    FilledScratch<double> sums(static_cast<std::size_t>((n + task - 1) / task * rows * width), 0.0);
 
     const auto add = [&](Index b, Index i, Index count, std::vector<PointBasis>& blocks, double* scratch) {
         double* x = scratch;
@@ -187,7 +188,7 @@ Index SeparableFeatures::moments(ConstMat z, const double* weights, double* m, i
 double SeparableFeatures::residual(const double* m, double* g, int threads) const {
     const Index r = columns(), tasks = (size_ + kRowTask - 1) / kRowTask;
     const int team = threads_for(size_ * r / kLanes, threads);
-    std::vector<double> parts(static_cast<std::size_t>(tasks * r), 0.0), e(target_.size());
+    FilledScratch<double> parts(static_cast<std::size_t>(tasks * r), 0.0), e(target_.size());
     for_blocks(size_, kRowTask, team, [&](Index b, Index begin, Index end) {
         double* part = parts.data() + b * r;
         for (Index k = begin; k < end; ++k)
@@ -233,7 +234,7 @@ Index SeparableFeatures::potential(const double* g, ConstMat z, double* value, d
                                    double* hessian, int threads) const {
     const int order = hessian ? 2 : gradient ? 1 : 0;
     const Index k = coordinates(), ranks = axes_.back().rank, last = axes_.back().padded;
-    std::vector<double> padded(static_cast<std::size_t>(size_ / ranks * last), 0.0);
+    FilledScratch<double> padded(static_cast<std::size_t>(size_ / ranks * last), 0.0);
     for (Index row = 0; row < size_ / ranks; ++row)
         std::copy_n(g + row * ranks, ranks, padded.data() + row * last);
     Index scratch = 0;
@@ -252,4 +253,4 @@ Index SeparableFeatures::potential(const double* g, ConstMat z, double* value, d
                       });
 }
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

@@ -9,7 +9,7 @@
 #include "mfcore/base/errors.hpp"
 #include "network/kinds.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 namespace {
 
 using namespace simd;
@@ -33,9 +33,28 @@ MFCORE_INLINE void put(T* out, Vec<T> v, Index count) {
 }
 
 // One body for whole vectors and for the padded last one: a number gives the same bits wherever it stands.
+// Several vectors at once, whose operations the compiler mixes (-fschedule-insns): each is a chain of a hundred
+// cycles, longer than what a processor looks ahead. Of tanh and its slope that saves a third of the time.
 template <Want want, class T, class Kernel>
 void loop(const Kernel& kernel, Index n, const T* z, T* value, T* slope, T* curvature) {
-    for (Index i = 0; i < n; i += kLanes<T>) {
+    Index i = 0;
+    if constexpr (want == Want::value || want == Want::value_and_slope) {
+        constexpr int kAtOnce = 6;
+        for (; i + kAtOnce * kLanes<T> <= n; i += kAtOnce * kLanes<T>) {
+            Vec<T> t[kAtOnce];
+            Jet<T> out[kAtOnce];
+            for (int k = 0; k < kAtOnce; ++k) t[k] = load<T>(z + i + k * kLanes<T>);
+#pragma GCC unroll 6
+            for (int k = 0; k < kAtOnce; ++k) out[k] = kernel(t[k]);
+#pragma GCC unroll 6
+            for (int k = 0; k < kAtOnce; ++k) {
+                store<T>(value + i + k * kLanes<T>, out[k].value);
+                if constexpr (want == Want::value_and_slope)
+                    store<T>(slope + i + k * kLanes<T>, out[k].slope);
+            }
+        }
+    }
+    for (; i < n; i += kLanes<T>) {
         const Index count = std::min(kLanes<T>, n - i);
         const Vec<T> t = get<T>(z + i, count);
         const Jet<T> out = kernel(t);
@@ -134,4 +153,4 @@ void evaluate(const Activation& sigma, Index n, const T* z, T* value, T* slope, 
 template void evaluate(const Activation&, Index, const double*, double*, double*, double*);
 template void evaluate(const Activation&, Index, const float*, float*, float*, float*);
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

@@ -13,7 +13,7 @@
 #include "network/kinds/softplus.hpp"
 #include "network/kinds/tanh.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 template <class... K>
 struct List {
@@ -55,4 +55,4 @@ inline bool is_of_vectors(const Activation& sigma) {
     return with_kernel<double>(sigma, []<class K>(const K&) { return OfVectors<K, double>; });
 }
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

@@ -3,7 +3,7 @@
 
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 
 void require_rows(const Network& network, ConstMat rows, Index d, const char* name) {
     network.activation.validate();
@@ -11,4 +11,4 @@ void require_rows(const Network& network, ConstMat rows, Index d, const char* na
             rows.cols);
 }
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

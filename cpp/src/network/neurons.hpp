@@ -10,7 +10,7 @@
 #include "mfcore/base/run.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 
 /// Neurons in tiles of R vectors. The last tile is filled up with neurons of a = 0, w = 0, b = 0.
 template <class T, int R>
@@ -26,7 +26,25 @@ public:
           w_(tiles_ * kWidth * d_),
           a_(tiles_ * kWidth),
           b_(network.has_b() ? tiles_ * kWidth : 0) {
-        for_packed(threads, [&](Index t) { pack(network, theta, t); });
+        for_packed(0, tiles_, threads, [&](Index t) { pack(network, theta, 0, t); });
+    }
+
+    /// Of `count` neurons in R^d, whose rows get(first, n) hands out piece by piece: they are in memory once.
+    template <class Get>
+    NeuronTiles(const Network& network, Index count, Index d, const Get& get, int threads)
+        : count_(count),
+          d_(d),
+          tiles_((count + kWidth - 1) / kWidth),
+          w_(tiles_ * kWidth * d_),
+          a_(tiles_ * kWidth),
+          b_(network.has_b() ? tiles_ * kWidth : 0) {
+        touch_first(threads);
+        const Index piece = std::max<Index>(1, kPiece / (kWidth * network.row(d)));
+        for (Index begin = 0; begin < tiles_; begin += piece) {
+            const Index end = std::min(tiles_, begin + piece), first = begin * kWidth;
+            const ConstMat rows = get(first, std::min(count, end * kWidth) - first);
+            for_packed(begin, end, threads, [&](Index t) { pack(network, rows, first, t); });
+        }
     }
 
     Index count() const { return count_; }
@@ -43,7 +61,7 @@ public:
 
     /// Copy the neurons of the tiles to rows in the network's layout.
     void unpack(const Network& network, Mat theta, int threads = 1) const {
-        for_packed(threads, [&](Index t) {
+        for_packed(0, tiles_, threads, [&](Index t) {
             for (Index i = t * kWidth; i < t * kWidth + filled(t); ++i) {
                 double* row = theta.row(i);
                 if (network.has_a()) row[0] = a_[i];
@@ -56,7 +74,7 @@ public:
 
     /// Take over the neurons of tiles of the same shape.
     void assign(const NeuronTiles& other, int threads) {
-        for_packed(threads, [&](Index t) {
+        for_packed(0, tiles_, threads, [&](Index t) {
             std::copy_n(other.w(t), kWidth * d_, w(t));
             std::copy_n(other.a(t), kWidth, a(t));
             if (!b_.empty()) std::copy_n(other.b(t), kWidth, b(t));
@@ -64,13 +82,14 @@ public:
     }
     NeuronTiles copy(int threads) const {
         NeuronTiles made(*this, Unfilled{});
+        made.touch_first(threads);
         made.assign(*this, threads);
         return made;
     }
 
     bool finite(int threads = 1) const {
         std::atomic<bool> all{true};
-        for_packed(threads, [&](Index t) {
+        for_packed(0, tiles_, threads, [&](Index t) {
             simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
             const auto look = [&](const T* x, Index n) {
                 for (Index i = 0; i < n; i += simd::kLanes<T>) sum += T(0) * simd::load(x + i);
@@ -105,19 +124,33 @@ private:
           a_(shape.a_.size()),
           b_(shape.b_.size()) {}
 
-    /// Call body(tile) for every tile. Each is first touched by the thread that fills it.
+    static constexpr Index kPiece = Index{1} << 21;  // numbers of neurons that are handed out at once
+
+    /// Call body(tile) for tiles from `first` to `last`. Each is first touched by the thread that fills it.
     template <class Body>
-    void for_packed(int threads, Body&& body) const {
-        const int team = threads == 1 ? 1 : threads_for(tiles_ * kWidth * (d_ + 2), threads);
-        for_blocks(tiles_, kPacked / kWidth, team, [&](Index, Index begin, Index end) {
-            for (Index t = begin; t < end; ++t) body(t);
+    void for_packed(Index first, Index last, int threads, Body&& body) const {
+        const int team = threads == 1 ? 1 : threads_for((last - first) * kWidth * (d_ + 2), threads);
+        for_blocks(last - first, kPacked / kWidth, team, [&](Index, Index begin, Index end) {
+            for (Index t = first + begin; t < first + end; ++t) body(t);
         });
     }
 
-    void pack(const Network& network, ConstMat theta, Index t) {
+    /// Write to each page of w before it is filled, huge page by huge page, each in one thread: two that
+    /// fill neighbours within one wait for each other while the system clears it.
+    void touch_first(int threads) {
+        constexpr Index kHuge = (Index{1} << 21) / static_cast<Index>(sizeof(T)), kPage = kHuge >> 9;
+        const Index n = tiles_ * kWidth * d_;
+        if (n < 4 * kHuge) return;
+        for_blocks(n, kHuge, threads, [&](Index, Index begin, Index end) {
+            for (Index k = begin; k < end; k += kPage) w_[k] = T{};
+        });
+    }
+
+    /// Fill tile t from rows of which the first is neuron `first`.
+    void pack(const Network& network, ConstMat rows, Index first, Index t) {
         if (filled(t) < kWidth) std::fill_n(w(t), kWidth * d_, T(0));
         for (Index i = 0; i < kWidth; ++i) {
-            const double* const row = i < filled(t) ? theta.row(t * kWidth + i) : nullptr;
+            const double* const row = i < filled(t) ? rows.row(t * kWidth + i - first) : nullptr;
             a(t)[i] = row ? static_cast<T>(network.has_a() ? row[0] : 1.0) : T(0);
             if (network.has_b()) b(t)[i] = row ? static_cast<T>(row[network.b_at()]) : T(0);
             T* const column = w(t) + i;
@@ -152,4 +185,4 @@ inline Index activation_cost(Index rows, Index neurons, Index d) { return rows *
 /// Check shapes: `rows` must have the network's length for inputs in R^d.
 void require_rows(const Network& network, ConstMat rows, Index d, const char* name);
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

@@ -9,7 +9,7 @@
 #include "base/simd_log.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
 using Packet = simd::Vec<double>;
@@ -88,4 +88,4 @@ void ChiPanels::points(const Panel& p, double kink, double from, double width, P
     }
 }
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

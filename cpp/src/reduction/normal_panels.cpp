@@ -7,7 +7,7 @@
 #include "base/simd_exp.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
 using Packet = simd::Vec<double>;
@@ -84,4 +84,4 @@ void NormalPanels::points(const Panel& panel, const Bend& bend, double from, dou
     }
 }
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -7,7 +7,7 @@
 #include "base/jacobi.hpp"
 #include "base/simd.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
 using Packet = simd::Vec<double>;
@@ -112,4 +112,4 @@ std::vector<double> panel_ends(double low, double high, Index panels,
     return out;
 }
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

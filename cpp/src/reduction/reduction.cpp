@@ -10,7 +10,7 @@
 #include "mfcore/base/errors.hpp"
 #include "reduction/two_radii.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
 constexpr Index kChunk = 128;      // nodes taken together; fits the stack
@@ -370,4 +370,4 @@ void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int t
     });
 }
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -9,7 +9,7 @@
 #include "base/pieces.hpp"
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
 constexpr Index kChunk = 128;
@@ -203,4 +203,4 @@ void Smoother::curvature(Index n, const double* m, const double* R, double* S_mm
     }
 }
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

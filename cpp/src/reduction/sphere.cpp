@@ -9,7 +9,7 @@
 
 #include "mfcore/base/errors.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
 constexpr double kSqrtPi = 1 / std::numbers::inv_sqrtpi;
@@ -214,4 +214,4 @@ void DirectionTable::excess(Index n, const double* tau, double* out) const {
     }
 }
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

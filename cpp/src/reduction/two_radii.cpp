@@ -6,7 +6,7 @@
 
 #include "base/products.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
 constexpr double kLowest = 50;   // dimension
@@ -171,4 +171,4 @@ void TwoRadii::row(double m, std::size_t wide, Index a, const Group& across, con
     }
 }
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -11,7 +11,7 @@
 #include "mfcore/network/activation.hpp"
 #include "mfcore/reduction/smoothing.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 class TwoRadii {
 public:
@@ -65,4 +65,4 @@ private:
     std::vector<std::pair<Index, Index>> copies_;  // (node, another node with the same values)
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

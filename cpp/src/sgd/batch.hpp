@@ -8,7 +8,7 @@
 #include "sgd/block.hpp"
 #include "sgd/tile_steps.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 template <class T, int R>
 class BatchWorker {
@@ -142,4 +142,4 @@ private:
     Noise<T, R> noise_;
 };
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

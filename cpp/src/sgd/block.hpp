@@ -12,7 +12,7 @@
 #include "sgd/noise.hpp"
 #include "sgd/tile_steps.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 /// The samples and step sizes of one block, of which the first `steps` steps are to be done.
 template <class T>
@@ -22,7 +22,8 @@ struct StepBlock {
     const double* h;  // one per step
     Index block_steps;
     Index steps;
-    Index first;  // number of the first step
+    Index first;                 // number of the first step
+    MatView<const T> next = {};  // samples of the following block, if they are there already
 };
 
 /// Memory that the threads of a team share.
@@ -95,10 +96,7 @@ public:
         const bool projected = noise_.active() && shared_.rows > params_.batch;
         decay_.set(block.h, block.block_steps, params_.ridge * params_.rates.w);
         prepare_gram(block, projected ? block.x.rows : rows);
-        for_tiles([&](Index t) {
-            tiles::forward<T, R>(block.x.middle_rows(0, rows), state.w(t), nullptr,
-                                 z_.data() + (t - tile0_) * kWidth, stride_);
-        });
+        if (!ahead_) for_tiles([&](Index t) { forward(block.x.middle_rows(0, rows), state, t); });
         std::copy_n(state.a(tile0_), stride_, a_.data());
         if (network_.has_b()) std::copy_n(state.b(tile0_), stride_, b_.data());
         if (shared_.rows > params_.batch)
@@ -116,10 +114,14 @@ public:
             }
         if (projected) noise_.plan(block.h, block.block_steps, block.steps, decay_);
         const T shrink = static_cast<T>(decay_(0, block.steps));
+        // The next block's pre-activations at once, while a tile is in the cache: W passes through it once a
+        // block. Not if what comes after this loop moves W again.
+        ahead_ = block.next.rows > 0 && !network_.sphere && (projected || !noise_.active());
         for_tiles([&](Index t) {
             tiles::backward<T, R>(block.x.middle_rows(0, rows), c_.data() + (t - tile0_) * kWidth, stride_,
                                   shrink, state.w(t));
             if (projected) noise_.finish(block.first, shared_.q.data(), t, state.w(t));
+            if (ahead_) forward(block.next, state, t);
         });
         if (network_.output == Output::trained) std::copy_n(a_.data(), stride_, state.a(tile0_));
         if (network_.has_b()) std::copy_n(b_.data(), stride_, state.b(tile0_));
@@ -139,6 +141,10 @@ private:
             if (shared_.idle()) return;
             body(t);
         }
+    }
+    /// z = W x for one tile of this thread and all rows of x.
+    void forward(MatView<const T> x, const Tiles& state, Index t) {
+        tiles::forward<T, R>(x, state.w(t), nullptr, z_.data() + (t - tile0_) * kWidth, stride_);
     }
     Index first_tile(Index group) const { return group * tiles_ / shared_.groups; }
     Index step_of(Index sample) const { return sample / params_.batch; }
@@ -283,6 +289,7 @@ private:
         int owner;
         Index at;
     };
+    bool ahead_ = false;  // z_ are the pre-activations of the block to come
     T inverse_count_, inverse_batch_;
     std::vector<Index> bounds_;    // of this thread's groups, in numbers of its slab
     std::vector<Source> sources_;  // of the groups' shares of a prediction: whose, and where it puts them
@@ -290,4 +297,4 @@ private:
     Noise<T, R> noise_;
 };
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

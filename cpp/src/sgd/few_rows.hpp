@@ -10,7 +10,7 @@
 #include "mfcore/sgd/step.hpp"
 #include "sgd/sizes.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 inline constexpr Index kNeurons = 64;  // neurons per block of a parallel loop and of a partial sum
 
@@ -147,4 +147,4 @@ private:
     Scratch<double> sizes_;  // of values, slopes and a, by blocks
 };
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -6,7 +6,7 @@
 
 #include "base/simd.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 /// Inner products of samples shorter than a vector: the columns l lie in the lanes instead.
 template <class T>
@@ -76,4 +76,4 @@ void cholesky(Index n, const T* gram, Index stride, T* factor) {
     }
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -12,7 +12,7 @@
 #include "sgd/sizes.hpp"
 #include "sgd/tile_steps.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 template <int R>
 class ManyRows {
@@ -147,4 +147,4 @@ private:
     Scratch<double> sizes_;  // of values, slopes and a, by tasks
 };
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -13,7 +13,7 @@
 #include "network/neurons.hpp"
 #include "sgd/gram.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 /// Products of decay factors gamma_i = 1 - h_i lambda rate over the steps of a block.
 class Shrinkage {
@@ -216,4 +216,4 @@ private:
     double whole_ = 0;
 };
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -3,39 +3,41 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "base/crowding.hpp"
 #include "base/parallel.hpp"
+#include "base/runnable.hpp"
 #include "data/chunks.hpp"
 #include "mfcore/sgd/sgd.hpp"
 #include "sgd/batch.hpp"
 #include "sgd/block.hpp"
 #include "sgd/direct.hpp"
 #include "sgd/plan.hpp"
+#include "sgd/start.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 template <class T, int R>
 class SgdRun final : public Sgd {
 public:
     using Tiles = NeuronTiles<T, R>;
 
-    SgdRun(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed, SgdParams params)
+    SgdRun(const Network& network, Start start, SamplerPtr sampler, std::uint64_t seed, SgdParams params)
         : network_(network),
           params_(std::move(params)),
           sampler_(std::move(sampler)),
           seed_(seed),
           d_(sampler_->dimension()),
-          start_(params_.start_stays ? start : ConstMat()),
-          state_(network_, start, params_.threads),
+          start_(std::move(start)),
+          state_(start_.tiles<T, R>(network_, d_, params_.threads)),
           direct_(is_direct(network_, params_, d_, state_.tiles())),
           steps_(direct_ ? kDirectSteps : choose_steps(network_, params_, d_)) {
         require(state_.finite(params_.threads), "start", "must be finite in the precision of the run",
                 "infinity");
+        if (!params_.start_stays) start_.forget_rows();
     }
 
     End run(Index target, int threads, const StopPredicate& wants_stop) override {
@@ -57,7 +59,7 @@ public:
             }
         } catch (const Interrupted&) {  // in the midst of a block, which is as if it had not begun
         }
-        start_ = {};
+        start_.forget_rows();
         if (diverged_at_ >= 0) return End::diverged;
         return step_ < target ? End::out_of_time : End::reached;
     }
@@ -66,7 +68,11 @@ public:
     Index diverged_at() const override { return diverged_at_; }
     void theta(Mat out) const override {
         const StopScope whole{StopPredicate{}};
-        (inside_ ? *inside_ : state_).unpack(network_, out, params_.threads);
+        shown().unpack(network_, out, params_.threads);
+    }
+    void predict(ConstMat x, double* f, int threads) const override {
+        require(x.cols == d_, "x", "has the wrong number of columns", x.cols);
+        predict_by_tiles(network_, shown(), x, f, threads);
     }
     SgdState save() const override {
         SgdState saved{anchor_, step_, std::vector<double>(static_cast<std::size_t>(count() * row()))};
@@ -80,6 +86,7 @@ public:
                 saved.neurons.size());
         state_ = Tiles(network_, {saved.neurons.data(), count(), row()}, params_.threads);
         inside_.reset();
+        start_ = {};  // the state may be one that did not begin there
         anchor_ = step_ = saved.anchor;
         held_ = 0;
         diverged_at_ = -1;
@@ -135,11 +142,12 @@ private:
     int team_size(int threads) const {
         const Index nanoseconds = step_cost();
         const Index most = std::min<Index>(resolve_threads(threads), groups());
-        return static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
+        const int team = static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
+        return team > 1 && cores_are_wanted() ? 1 : team;
     }
 
-    /// Whether the caller has a copy of the neurons.
-    bool starts() const { return anchor_ == 0 && start_.rows > 0; }
+    bool starts() const { return anchor_ == 0 && start_.there(); }  // and can start again
+    const Tiles& shown() const { return inside_ ? *inside_ : state_; }
     void back_up(int threads) {
         if (backup_)
             backup_->assign(state_, threads);
@@ -149,7 +157,7 @@ private:
     void go_back(int threads) {
         const StopScope whole{StopPredicate{}};
         if (starts())
-            state_ = Tiles(network_, start_, threads);
+            state_ = start_.tiles<T, R>(network_, d_, threads);
         else
             state_.assign(*backup_, threads);
     }
@@ -236,7 +244,8 @@ private:
                                          h_.data() + b * steps_,
                                          whole,
                                          b + 1 < blocks ? steps_ : steps,
-                                         first};
+                                         first,
+                                         samples_of(b + 1)};
                 const Index at = worker->advance(block, state);
                 if (rank == 0) (at >= 0 ? bad : done) = at >= 0 ? at : b + 1;
                 if (at >= 0 || b >= last.load(std::memory_order_relaxed)) break;
@@ -248,36 +257,29 @@ private:
         return done;
     }
 
+    MatView<const T> samples_of(Index b) const {
+        const Index first = rows_of(b), end = std::min(rows_of(b + 1), static_cast<Index>(y_.size()));
+        return {x_.data() + first * d_, std::max<Index>(end - first, 0), d_};
+    }
+
     bool gives_up(std::chrono::steady_clock::time_point begin, Index blocks) const {
-        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-        return crowding_.hopeless(seconds.count(), static_cast<double>(blocks));
+        const auto took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin);
+        return crowding_.hopeless(took.count(), static_cast<double>(blocks));
     }
 
     Index advance_directly(Tiles& state, Index blocks, Index steps) {
-        Index done = 0;
-        kinds::with_kernel<T>(network_.activation, [&]<class Kernel>(const Kernel& kernel) {
-            if constexpr (kinds::OfVectors<Kernel, T>) {
-                const auto block = [&](Index b, Index count) {
-                    const StepBlock<T> at{{x_.data() + b * steps_ * d_, count, d_},
-                                          y_.data() + b * steps_,
-                                          h_.data() + b * steps_,
-                                          count,
-                                          count,
-                                          anchor_ + b * steps_};
-                    return direct_steps<T, R>(kernel, network_, params_, state, at);
-                };
-                for (; done < blocks; ++done) {
-                    const Index count = done + 1 < blocks ? steps_ : steps, made = block(done, count);
-                    if (made == count) continue;
-                    diverged_at_ = anchor_ + done * steps_ + made;
-                    if (&state != &state_) break;  // nobody will look at a copy
-                    go_back(1);
-                    for (Index b = 0; b < done; ++b) block(b, steps_);
-                    break;
-                }
-            }
-        });
-        return done;
+        const auto at = [&](Index b) {
+            const Index count = b + 1 < blocks ? steps_ : steps, first = b * steps_;
+            return StepBlock<T>{
+                {x_.data() + first * d_, count, d_}, &y_[first], &h_[first], count, count, anchor_ + first};
+        };
+        Index made = 0;
+        const Index done = direct_blocks<T, R>(network_, params_, state, blocks, at, made);
+        if (done == blocks) return done;
+        diverged_at_ = anchor_ + done * steps_ + made;
+        if (&state != &state_) return done;  // nobody will look at a copy
+        go_back(1);
+        return direct_blocks<T, R>(network_, params_, state, done, at, made);
     }
 
     Network network_;
@@ -285,8 +287,8 @@ private:
     SamplerPtr sampler_;
     std::uint64_t seed_;
     Index d_;
-    ConstMat start_;  // if the caller keeps them: the neurons at step 0
-    Tiles state_;     // at step anchor_, the start of a block
+    Start start_;  // if it is still there: the neurons at step 0
+    Tiles state_;  // at step anchor_, the start of a block
     bool direct_;
     Index steps_;
     Index anchor_ = 0, step_ = 0, held_ = 0, diverged_at_ = -1;
@@ -297,4 +299,4 @@ private:
     std::vector<double> h_, drawn_x_, drawn_y_;
 };
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -5,9 +5,8 @@
 #include <chrono>
 
 #include "base/parallel.hpp"
-#include "sgd/run.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 End run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop) {
     if (runs.size() == 1 && runs[0]->step() < target) return runs[0]->run(target, threads, wants_stop);
@@ -34,24 +33,4 @@ End run_together(const std::vector<Sgd*>& runs, Index target, int threads, const
                                                            : End::reached;
 }
 
-template <class T>
-std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed,
-                              SgdParams params) {
-    require(params.batch > 0, "batch", "must be > 0", params.batch);
-    require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
-    require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
-    const Rates& rates = params.rates;
-    for (const double rate : {rates.a, rates.b, rates.w}) require(rate >= 0, "rates", "must be >= 0", rate);
-    require(static_cast<bool>(params.steps), "steps", "must be a function", "none");
-    require_rows(network, start, sampler->dimension(), "start");
-    return with_tile_width<T>(start.rows, [&](auto width) -> std::unique_ptr<Sgd> {
-        return std::make_unique<SgdRun<T, width()>>(network, start, std::move(sampler), seed,
-                                                    std::move(params));
-    });
-}
-
-template std::unique_ptr<Sgd> make_sgd<double>(const Network&, ConstMat, SamplerPtr, std::uint64_t,
-                                               SgdParams);
-template std::unique_ptr<Sgd> make_sgd<float>(const Network&, ConstMat, SamplerPtr, std::uint64_t, SgdParams);
-
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -6,7 +6,7 @@
 #include "base/simd.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 /// A size that cannot make a finite number infinite when added: it is less than half of the last place of the
 /// largest.
@@ -37,4 +37,4 @@ inline bool is_bounded(double h, const Rates& rates, double values, double slope
     return speed * sum_of_sizes(errors, x.rows) * (values + a * (1 + slopes) * inputs) <= kHarmless;
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

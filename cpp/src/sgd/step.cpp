@@ -12,7 +12,7 @@
 #include "sgd/few_rows.hpp"
 #include "sgd/many_rows.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 namespace {
 
 constexpr Index kBlockedRows = 96;       // samples that are worth packing the neurons for
@@ -202,4 +202,4 @@ StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y
     return {done, finite};
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -6,7 +6,7 @@
 #include "base/simd.hpp"
 #include "base/tiles.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 /// f[q] += a value[q], lane by lane: the shares of a tile in the predictions of `rows` samples.
 template <class T, int R>
@@ -67,4 +67,4 @@ void normalise_tile(T* w, Index d, Index neurons) {
     }
 }
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

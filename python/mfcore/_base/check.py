@@ -150,6 +150,8 @@ def threads(value: Any) -> int:
     None is the core's default, 0; but 1 in a worker process, whose neighbours have the other cores, unless
     `OMP_NUM_THREADS` says how many.
     """
+    if type(value) is int and 0 < value <= MOST_THREADS:  # as it nearly always is: small calls feel the rest
+        return value
     if value is not None:
         return integer(value, "threads", at_least=1, at_most=MOST_THREADS)
     loaded = sys.modules.get("multiprocessing.process")  # as it is in every worker
@@ -213,6 +215,8 @@ def array(
         want = ", ".join("any" if n is None else str(n) for n in shape) + "," * (len(shape) == 1)
         flat = len(shape) == 1 and raw.ndim == 2 and 1 in raw.shape
         remedy = f"; {name}.ravel() has one dimension" if flat else ""
+        if len(shape) == 1 and raw.ndim == 0:
+            remedy = f"; a single number goes in a list, [{shown(raw[()])}]"
         raise ValueError(f"{name} must have shape ({want}), got {raw.shape}{remedy}")
     if raw.size == 0 and not empty:
         raise ValueError(f"{name} must not be empty, got shape {raw.shape}")

@@ -321,7 +321,7 @@ class Sgd:
     def __init__(
         self,
         network: Network,
-        starts: list[_Array],
+        starts: Sequence[_Array | Callable[[int, int], _Array]],
         samplers: list[Sampler],
         seeds: list[int],
         step: float | tuple[float, int, float] | Callable[[int, int], _Array],
@@ -333,8 +333,10 @@ class Sgd:
         block: int = ...,
         single_precision: bool = ...,
         threads: int = ...,
+        neurons: int = ...,
     ) -> None: ...
     def advance(self, step: int, seconds: float = ...) -> End: ...
+    def predict(self, x: _Array) -> list[_Array]: ...
     def state(self) -> dict[str, npt.NDArray[Any]]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
     @property

@@ -54,7 +54,9 @@ class Custom(Activation):
             for function, name in ((self.function, "function"), (self.slope, "slope")):
                 if not callable(function):
                     what = (
-                        "a function of arrays in Python" if name == "slope" else f"callable, or {SIGNATURE}"
+                        "the derivative of function, as a function of arrays"
+                        if name == "slope"
+                        else f"callable, or {SIGNATURE}"
                     )
                     raise ValueError(f"{name} must be {what}, got {function!r}")
         elif self.slope is not None or self.curvature is not None:
@@ -166,7 +168,7 @@ def custom(
     strip: float | None = None,
     check: bool = True,
 ) -> Custom:
-    """The activation that a function of yours is.
+    """Make an activation of a function of your own, which the core calls at compiled speed if it is compiled.
 
     At compiled speed: `function` is ``numba.cfunc``, ``scipy.LowLevelCallable`` or a ctypes function pointer
     ``void f(int64 n, double* z, double* value, double* slope, double* curvature, void* user)`` that fills

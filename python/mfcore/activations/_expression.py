@@ -66,7 +66,7 @@ class Expression(Activation):
 
 
 def expression(text: str) -> Expression:
-    """The activation that a formula in z is, with its derivatives by SymPy.
+    """Make an activation of a formula in z, such as "z*tanh(z)"; SymPy finds its derivatives.
 
     The formula has numbers, pi, z, + − * / ** and the functions sin, cos, sinh, cosh, tanh, asinh, atan, exp,
     log, sqrt, erf and erfc, and must be analytic and finite on the line. It is evaluated as it stands:

@@ -165,6 +165,14 @@ class Carried:
         self._now = self._begin(now, np.zeros((len(weights), len(self._walls))), 0.0)
         self.flow.restore(dict(state))
 
+    def take_over(self, earlier: Carried) -> None:
+        """Go on from where atoms with other forces are: at the same step, or with steps chosen anew."""
+        if self.clock is not None:
+            self.restore(earlier.state())
+            return
+        now = earlier._now._replace(since=earlier.t, before=earlier.counts)
+        self._now = self._begin(now, earlier.points, earlier.flow.step_size)
+
     def _begin(self, now: _Now, points: FloatArray, first_step: float) -> _Now:
         """With a flow of these atoms."""
         panels = _core.Panels() if now.mesh is None else self._panels(now.mesh, now.slack)

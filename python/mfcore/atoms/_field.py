@@ -63,7 +63,7 @@ def system_of(
         decays=list(reduced.decays),
         nonnegative=list(reduced.nonnegative),
         volume=list(reduced.volume),
-        ridge=reduced.ridge,
+        ridge=float(reduced.ridge),
         low=inner[:, 0].tolist(),
         high=inner[:, 1].tolist(),
     )

@@ -212,6 +212,20 @@ class AtomRung:
         for k, run in enumerate([] if self._companions is None else self._companions.runs):
             run.restore(part_of(state, f"companion{k}"))
 
+    def change_time(self, t: float) -> float:
+        """The time nearest to t at which the forces may change: t, or the end of a step of all runs."""
+        if self.clock is None:
+            return t
+        h = self.clock.step if self._companions is None else 2 * self.clock.step
+        return round(t / h) * h
+
+    def take_over(self, earlier: AtomRung) -> None:
+        """Go on from where a rung with other forces is."""
+        self._atoms.take_over(earlier._atoms)
+        if self._companions is not None and earlier._companions is not None:
+            for run, old in zip(self._companions.runs, earlier._companions.runs, strict=True):
+                run.take_over(old)
+
     def meta(self) -> dict[str, Any]:
         """Atoms, steps done and refused, and evaluations of ∇Ψ."""
         steps, rejected, evaluations, _ = self._atoms.counts

@@ -17,7 +17,7 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import seed_of
 from ..network import Network
-from ._parts import GaussianPart
+from ._parts import GaussianPart, SphereLabel
 from ._symmetry import Split, Symmetry
 
 MOST_NOISE = 1e150  # standard deviations up to this have squares, and sums of squares, that are finite
@@ -119,6 +119,10 @@ class DataLaw(ABC):
 
     def _parts(self) -> list[GaussianPart] | None:
         """The law as a Gaussian mixture with known labels, or None."""
+        return None
+
+    def _sphere(self) -> SphereLabel | None:
+        """The target of a law whose inputs are uniform on the sphere of radius √d, or None."""
         return None
 
     _reduced_if: ClassVar[str] = ""  # in words, when a class with `_symmetry` has one

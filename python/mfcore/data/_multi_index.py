@@ -15,7 +15,7 @@ from .._base import check
 from .._base.check import FloatArray
 from . import _links
 from ._law import DataLaw, check_orthonormal, dimension, noise_level, own_array, set_field
-from ._parts import GaussianPart, HermiteLabel
+from ._parts import GaussianPart, HermiteLabel, SphereLabel
 from ._symmetry import Part, Radius, Split, Symmetry
 
 INPUTS = ("gaussian", "hypercube", "sphere")
@@ -141,9 +141,17 @@ class MultiIndex(DataLaw):
     def _parts(self) -> list[GaussianPart] | None:
         if self.inputs != "gaussian" or math.isinf(self.d) or self._hermite is None:
             return None
+        return [GaussianPart(1.0, lambda w: w, HermiteLabel(self._axes(), self._hermite), self.noise)]
+
+    def _sphere(self) -> SphereLabel | None:
+        if self.inputs != "sphere" or not 2 <= self.d < math.inf:
+            return None
+        return SphereLabel(int(self.d), self._axes(), self.link, self._hermite, self.noise)
+
+    def _axes(self) -> FloatArray:
+        """The directions as rows."""
         check.memory(8.0 * self.P * self.d, "directions", self.P)
-        rows = np.eye(self.P, int(self.d)) if self._rows is None else self._rows
-        return [GaussianPart(1.0, lambda w: w, HermiteLabel(rows, self._hermite), self.noise)]
+        return np.eye(self.P, int(self.d)) if self._rows is None else self._rows
 
     def _symmetry(self) -> Symmetry:
         parts = (Part(1.0, (1.0,) * (self.P + 1), self._link),)

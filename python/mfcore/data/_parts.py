@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._base.check import FloatArray
 
@@ -32,6 +32,18 @@ class NetworkLabel:
     network: Network
     theta: FloatArray  # (m, D)
     factor: float = 1.0  # the scale of the network, and whatever labels are multiplied by
+
+
+@dataclass(frozen=True)
+class SphereLabel:
+    """y = factor·φ(Πx) and noise, x uniform on the sphere of radius √d."""
+
+    d: int
+    directions: FloatArray  # (P, d), orthonormal rows
+    link: Any  # φ: a callable, or coefficients in products of Hermite polynomials
+    coefficients: Mapping[tuple[int, ...], float] | None  # of the same kind, if φ is a polynomial
+    noise: float = 0.0
+    factor: float = 1.0
 
 
 Label = float | HermiteLabel | NetworkLabel

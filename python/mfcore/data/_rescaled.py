@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from .. import _core
 from ._law import DataLaw, set_field
-from ._parts import GaussianPart, HermiteLabel, Label, NetworkLabel
+from ._parts import GaussianPart, HermiteLabel, Label, NetworkLabel, SphereLabel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +53,12 @@ class Rescaled(DataLaw):
             return None
         factor = self.factor
         return [replace(part, label=_times(part.label, factor), noise=part.noise * factor) for part in parts]
+
+    def _sphere(self) -> SphereLabel | None:
+        label = self.law._sphere()
+        if label is None:
+            return None
+        return replace(label, factor=label.factor * self.factor, noise=label.noise * abs(self.factor))
 
 
 def _times(label: Label, factor: float) -> Label:

@@ -60,17 +60,27 @@ class _FiniteVolume:
             if radius and e[0] < 0:
                 raise ValueError(f"edges must be >= 0 along {name}, got {e[0]:g}")
         self.mass, self.edges, self.t = mass, grid.edges, 0.0
-        count = check.threads(threads)
-        with np.errstate(all="ignore"):  # what is not finite is refused in words
-            self._potential = grid.with_features().potential(count)
-            risk = self._potential.risk(mass)
+        self._reduced, self._threads = reduced, check.threads(threads)
+        self._begin(grid)
+        risk = self._potential.risk(mass)
         if not math.isfinite(risk):
             raise ValueError(
                 "edges must be where the squares of the features are finite, got a risk that is not with "
                 f"edges up to {max(float(np.abs(e).max()) for e in grid.edges):g}"
             )
-        self._core = _core.GridStepper(self._potential, grid.axes(), scheme)
         self._turn = Turn()
+
+    def _begin(self, grid: Grid) -> None:
+        with np.errstate(all="ignore"):  # what is not finite is refused in words
+            self._potential = grid.with_features().potential(self._threads)
+        self._core = _core.GridStepper(self._potential, grid.axes(), self.scheme)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_potential", "_core")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin(Grid(self._reduced, self.edges))
 
     @property
     def bound(self) -> float:

@@ -77,9 +77,11 @@ class GaussianExact:
         """U(θ_i, θ'_j) = E[σ*(x; θ_i) σ*(x; θ'_j)], shape (n, m)."""
         out = np.zeros((len(theta), len(other)))
         for part in self._parts:
-            out += part.weight * _core.pair_matrix(
+            pairs = _core.pair_matrix(
                 self._network._core, self._seen(part, theta), self._seen(part, other), self._threads
             )
+            pairs *= part.weight
+            out += pairs
         return out
 
     def psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
@@ -93,7 +95,9 @@ class GaussianExact:
         for part in self._parts:
             pull = self._correlation(part, self._seen(part, theta), True)[1]
             assert pull is not None
-            out -= part.weight * self._pulled_back(part, pull)
+            pull = self._pulled_back(part, pull)
+            pull *= part.weight
+            out -= pull
         return out
 
     def risk(self, points: FloatArray, weights: FloatArray) -> float:
@@ -111,13 +115,12 @@ class GaussianExact:
         """Rows with A w in place of w: under x = A g they act like those on g ~ N(0, I)."""
         at = self._w_at if at is None else at
         out = np.array(theta, dtype=np.float64, order="C")
-        out[:, at:] = part.root(out[:, at:])
+        _rooted(part, out[:, at:])
         return out
 
     def _pulled_back(self, part: GaussianPart, grad: FloatArray) -> FloatArray:
         """Multiply the w-part of `grad` by A in place: gradients in A w become gradients in w."""
-        at = self._w_at
-        grad[:, at:] = part.root(grad[:, at:])
+        _rooted(part, grad[:, self._w_at :])
         return grad
 
     def _interaction(
@@ -182,6 +185,18 @@ class GaussianExact:
             potential = _core.pair_potential(teacher._core, rows, rows, mean, False, self._threads)[0]
             return label.factor**2 * float(mean @ potential)
         return float(label) ** 2
+
+
+def _rooted(part: GaussianPart, w: FloatArray) -> None:
+    """Put A w in the place of rows w, without a copy where A is diagonal."""
+    if part.scales is None:
+        w[...] = part.root(w)
+        return
+    begin = 0
+    for end, factor in part.scales:
+        if factor != 1:
+            w[:, begin:end] *= factor
+        begin = end
 
 
 def _same(one: FloatArray, two: FloatArray) -> bool:

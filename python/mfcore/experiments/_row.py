@@ -69,13 +69,18 @@ class Row:
             return "agrees"
         return f"differs, because {self.because}" if self.because else "differs, for reasons unknown"
 
+    @property
+    def ours(self) -> str:
+        """The measured number with its interval, as text."""
+        return _with(self.measured, self.interval)
+
     def cells(self) -> list[str]:
         """The entries of the row, as text."""
         off = self.measured - self.expected
         errors = f"{off / self.error:+.1f}" if self.error else "–"
         percent = _percent(100 * off / abs(self.expected)) if self.expected else "–"
-        ours, theirs = _with(self.measured, self.interval), _with(self.expected, self.reading)
-        return [self.quantity, ours, theirs, errors, percent, self.verdict, self.source]
+        theirs = _with(self.expected, self.reading)
+        return [self.quantity, self.ours, theirs, errors, percent, self.verdict, self.source]
 
 
 def _percent(share: float) -> str:

@@ -111,7 +111,11 @@ class Work:
             self.tell(f"{name} …")
             return
         options = {**options, "save_at": [], "keep": None, "risk": False, "max_seconds": _PROBE}
-        probe = solve(model, method, **options)
+        try:
+            probe = solve(model, method, **options)
+        except TimeoutError:  # a busy machine, which has not even begun within that time
+            self.tell(f"{name}: {steps:,} steps …")
+            return
         if probe.status == "interrupted":
             raise KeyboardInterrupt
         whole = probe.meta["seconds"] * steps / max(probe.meta["steps"], 1)

@@ -158,9 +158,10 @@ def run(work: Work, size: Size) -> Report:
         title="Anisotropic classes: networks at d = 320 and their limits",
         caption=(
             f"Two Gaussian classes that differ in s₀ = {S0} of d = {D} directions; ReLU neurons, a, b and w "
-            f"trained. Above, risk and (for Δ = {size.deltas[-1]:g}) means of a, b and r₁, the length of w "
-            f"in these directions: points {networks(sgd)} (mean and 95 % interval), solid lines the limit "
-            f"N = ∞ at d = {D}, broken lines at d = ∞, both as {atoms} atoms "
+            "trained. Above, risk, which falls first for the largest Δ, and (for Δ = "
+            f"{size.deltas[-1]:g}) means of a, b and r₁, the length of w in these directions: points "
+            f"{networks(sgd)} (mean and 95 % interval), solid lines the limit N = ∞ at d = {D}, broken lines "
+            f"at d = ∞, both as {atoms} atoms "
             "(a, b, r₁, r₂). One fresh sample per step, h_k = 4·10⁻⁴·k^(−1/4), "
             f"{size.steps:,} steps (published: 10⁷){_absent(size)}, t = Σh_k. Below, another network: the "
             "density of a "

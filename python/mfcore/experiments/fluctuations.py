@@ -23,7 +23,7 @@ from ..network import Network
 from ..neurons._methods import Particles
 from ..perturbations._approximation import approximation_gap
 from ..perturbations._fluctuations import Fluctuations, fluctuations
-from ..plots._axes import COLORS
+from ..plots._axes import COLORS, TEXT, marker
 from ._panels import blank, quiet
 from ._report import Report
 from ._row import Row, sample
@@ -117,8 +117,14 @@ def _figure(theory: Fluctuations, squares: dict[int, FloatArray]) -> Any:
         half = 1.96 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
         places = TIMES + width * (k - (len(squares) - 1) / 2)
         ax.errorbar(
-            places, values.mean(axis=0), half, fmt="o", markersize=3.5, color=COLORS[k], label=f"$N$ = {n}"
+            places,
+            values.mean(axis=0),
+            half,
+            linestyle="none",
+            color=COLORS[k],
+            label=f"$N$ = {n}",
+            **marker(k),
         )
-    ax.set(xlabel="$t$", ylabel=r"$N\,\mathsf{E}\,\|f_N - f\|^2$", yscale="log")
-    ax.legend(frameon=False)
+    ax.set(xlabel="time $t$", ylabel=r"$N\,\mathsf{E}\,\|f_N - f\|^2$", yscale="log")
+    ax.legend(frameon=False, fontsize=TEXT - 1)
     return figure

@@ -23,7 +23,7 @@ from ..model import Model
 from ..movements._jko import JKO
 from ..network import Network
 from ..perturbations._paths import RiskPath, along
-from ..plots._axes import COLORS
+from ..plots._axes import COLORS, TEXT, marker, stroke
 from ..reductions._init import ReducedInit
 from ..runs._trajectory import Trajectory
 from ._panels import blank, quiet
@@ -157,21 +157,17 @@ def _figure(mixed: RiskPath, moved: RiskPath, shares: FloatArray, radii: FloatAr
     figure = blank((8.0, 3.4))
     left, right = figure.subplots(1, 2)
     ways = (("mixtures", mixed, COLORS[0]), ("geodesic of $W_2$", moved, COLORS[1]))
-    for name, way, color in ways:
-        left.plot(way.s, way.risk, color=color, label=name)
-        right.plot(way.s, way.second, color=color, label=name)
+    for k, (name, way, color) in enumerate(ways):
+        left.plot(way.s, way.risk, color=color, label=name, **stroke(k))
+        right.plot(way.s, way.second, color=color, label=name, **stroke(k))
     steps = shares[::2]
-    options: dict[str, Any] = {"linestyle": "none", "markersize": 3.5}
-    left.plot(
-        steps, np.interp(steps, mixed.s, mixed.risk), "o", color=COLORS[0], label="mirror descent", **options
-    )
+    first, second = ({"linestyle": "none", "color": COLORS[k], **marker(k)} for k in range(2))
+    left.plot(steps, np.interp(steps, mixed.s, mixed.risk), label="mirror descent", **first)
     places = radii[::10]
     risks = [risk(MODEL, [r]) for r in places]
-    left.plot(
-        (places - START) / (END - START), risks, "s", color=COLORS[1], label="minimising movements", **options
-    )
+    left.plot((places - START) / (END - START), risks, label="minimising movements", **second)
     right.axhline(0.0, color="0.7", linewidth=0.7)
-    quiet(left).set(xlabel="$s$", ylabel="risk $R$")
-    quiet(right).set(xlabel="$s$", ylabel="$d^2R/ds^2$")
-    left.legend(frameon=False)
+    quiet(left).set(xlabel="$s$, from start to end", ylabel="risk $R$")
+    quiet(right).set(xlabel="$s$, from start to end", ylabel="$d^2R/ds^2$")
+    left.legend(frameon=False, fontsize=TEXT - 1)
     return figure

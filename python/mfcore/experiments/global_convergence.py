@@ -22,9 +22,9 @@ from ..model import Model
 from ..network import Network
 from ..neurons._methods import Particles
 from ..perturbations._diagnose import diagnose
-from ..plots._axes import COLORS
+from ..plots._axes import COLORS, TEXT
 from ._deconvolution import LAMBDA, Spikes, descend, objective_and_gap, signal, truth
-from ._panels import blank, quiet
+from ._panels import blank, key, quiet
 from ._report import Report
 from ._row import Row
 from ._work import Work
@@ -184,6 +184,15 @@ def _figure(
         own = places[np.sign(last[:, 0]) == sign]
         left.plot(*own.T, "o", color=COLORS[0], markerfacecolor=face, markersize=4)
     left.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach), xlabel="$|a|w_1$", ylabel="$|a|w_2$")
+    teacher: dict[str, Any] = {"color": "0.6", "linewidth": 0.8}
+    point: dict[str, Any] = {"color": COLORS[0], "marker": "o", "linestyle": "none", "markersize": 4}
+    shown: list[tuple[str, dict[str, Any]]] = [
+        ("teacher, $a$ > 0", {**teacher, "linestyle": "-"}),
+        ("teacher, $a$ < 0", {**teacher, "linestyle": "--"}),
+        ("neuron, $a$ > 0", point),
+        ("neuron, $a$ < 0", {**point, "markerfacecolor": "white"}),
+    ]
+    key(left, shown, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     _shares(right, widths, won, size.replicas, "neurons $m$")
     _paths(quiet(below), real, seen)
     _shares(share, np.array(size.atoms, dtype=float), found, size.replicas, "atoms $m$")
@@ -198,9 +207,11 @@ def _paths(ax: Any, real: Spikes, seen: list[Spikes]) -> None:
     )  # round the circle
     largest = np.abs(w[-1]).max()
     ax.plot(theta, w / largest, color="0.7", linewidth=0.6)
+    ax.plot([], [], color="0.7", linewidth=0.6, label="path")
     heavy = np.abs(w[-1]) > 1e-6 * largest
-    ax.plot(seen[-1].theta[0][heavy], w[-1][heavy] / largest, "o", color=COLORS[0], markersize=3)
-    ax.plot(real.theta[0], np.sign(real.w[0]), "x", color=COLORS[1], markersize=7)
+    ax.plot(seen[-1].theta[0][heavy], w[-1][heavy] / largest, "o", color=COLORS[0], markersize=3, label="end")
+    ax.plot(real.theta[0], np.sign(real.w[0]), "x", color=COLORS[1], markersize=7, label="spike")
+    ax.legend(frameon=False, fontsize=TEXT - 1, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     ax.set(xlim=(0, 1), xlabel="place $θ$", ylabel="mass / largest")
 
 
@@ -212,4 +223,6 @@ def _shares(ax: Any, widths: FloatArray, won: Any, replicas: int, label: str) ->
     bars = np.maximum([share - low, high - share], 0.0)
     quiet(ax).errorbar(widths, share, bars, fmt="o-", color=COLORS[1], markersize=4, linewidth=0.8)
     ax.set(xscale="log", xlabel=label, ylabel="share that succeeds", ylim=(-0.03, 1.03))
-    ax.tick_params(which="minor", labelbottom=False)
+    ax.set_xticks([m for m in widths if m in (1, 2, 4, 5, 8, 10, 16, 20, 32, 40, 64, 100)], minor=False)
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.tick_params(which="minor", bottom=False, labelbottom=False)

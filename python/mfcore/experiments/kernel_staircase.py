@@ -180,9 +180,10 @@ def _rows(
         peak = float(ratio[:-1][int(found.mean[:-1].argmax())])
         quantity = f"{name}: parameters per sample at the peak"
         yield Row(quantity, peak, 1.0, 0.1, "as many as samples, on our grid")
-        wide = found.risk[-2] / found.risk[-1]
+        wide, less = found.risk[-2] / found.risk[-1], found.risk[-3] / found.risk[-1]
         quantity = f"{name}: risk at {ratio[-2]:.3g} parameters per sample over that of N = ∞"
-        yield sample(quantity, wide, 1.0, 0.0, "exact as N → ∞", because="N is finite")
+        why = f"N is finite; at {ratio[-3]:.3g} parameters per sample it is {less.mean():.3g}"
+        yield sample(quantity, wide, 1.0, 0.0, "exact as N → ∞", because=why)
     n, best = moving
     far = int(np.argmax(n))
     kernel = tangent[middle]

@@ -16,7 +16,7 @@ import numpy as np
 from .. import theory
 from .._base.check import FloatArray
 from ..neurons._methods import Particles
-from ..plots._axes import COLORS, GREY, TEXT
+from ..plots._axes import COLORS, GREY, TEXT, marker
 from ..runs._trajectory import Trajectory
 from . import _relu_teacher as teacher
 from ._panels import blank, quiet
@@ -80,7 +80,7 @@ def run(work: Work, size: Size) -> Report:
             f"network (means of {size.draws} draws of neurons in pairs, bars: 95 %). Above, middle: risk, "
             "and that of the linearised network. Above, right: the three bounds (dashed) and what is "
             f"measured (lines) at α = {SHOWN:g}. Below: paths of |a|w of 16 ReLU neurons in the plane on 15 "
-            f"samples, from starts of size {PATHS[0]:g} and {PATHS[1]:g}; colours: the sign of a, arrows: "
+            f"samples, from starts of size {PATHS[0]:g} and {PATHS[1]:g}; broken and open: a < 0, arrows: "
             f"the teacher's neurons. Below, right: test loss ½E(y − f)² of {one.neurons} ReLU neurons, d = "
             f"{one.d}, {one.samples} samples, {one.steps:,} steps, means of {size.trials} trials, against "
             "the size τ of the start, and that of the linearised networks."
@@ -157,8 +157,8 @@ def _rows(
             "kappa": ("κ", -1.0),
         }
         inside = {key: values[lazy] for key, values in sweeps[name].items()}
-        why = f"terms of the next order are seen at α = {LAZY:g}"
-        rows += slope_rows(scales[lazy], inside, known, start, why)
+        reasons = dict.fromkeys(known, f"terms of the next order are seen at α = {LAZY:g}")
+        rows += slope_rows(scales[lazy], inside, known, start, reasons)
     pairs = sweeps["pairs"]
     ratio = pairs["test"][-1] / pairs["linear"][-1]
     name = f"test risk at α = {scales[-1]:g} over that of the linearised network"
@@ -203,21 +203,21 @@ def _draw_sweep(left: Any, middle: Any, scales: FloatArray, pairs: dict[str, Flo
         ("kernel", r"$\Vert K-K_0\Vert/\Vert K_0\Vert$", "s"),
         ("gap", r"$\Vert f-f_{\rm lin}\Vert$", "^"),
     )
-    for (name, label, marker), color in zip(shown, COLORS, strict=False):
-        _with_bars(left, scales, pairs[name], color, label, marker)
+    for (name, label, shape), color in zip(shown, COLORS, strict=False):
+        _with_bars(left, scales, pairs[name], color, label, shape)
     for power, height in ((1, 8.0), (2, 0.1)):
         line = height * scales[scales >= 1] ** -float(power)
         left.plot(scales[scales >= 1], line, ":", color=GREY, linewidth=1)
         place: dict[str, Any] = {1: {"ha": "left", "va": "bottom"}, 2: {"ha": "right", "va": "top"}}[power]
         left.text(10.0, height / 10.0**power, f"slope −{power}", color=GREY, fontsize=TEXT - 1, **place)
     left.set(xscale="log", yscale="log", xlabel=r"scale $\alpha$", title="what leaves the linearisation")
-    for (name, label), color, marker in zip(
+    for (name, label), color, shape in zip(
         (("train", "train"), ("test", "test"), ("linear", "test, linearised")),
         COLORS[3:],
         "osD",
         strict=False,
     ):
-        _with_bars(middle, scales, pairs[name], color, label, marker)
+        _with_bars(middle, scales, pairs[name], color, label, shape)
     middle.set(
         xscale="log", yscale="log", xlabel=r"scale $\alpha$", title=r"risk at $\alpha^2t$ = " + f"{CLOCK:g}"
     )
@@ -226,11 +226,11 @@ def _draw_sweep(left: Any, middle: Any, scales: FloatArray, pairs: dict[str, Flo
         ax.legend(frameon=False, fontsize=TEXT - 1)
 
 
-def _with_bars(ax: Any, x: FloatArray, values: FloatArray, color: str, label: str, marker: str) -> None:
+def _with_bars(ax: Any, x: FloatArray, values: FloatArray, color: str, label: str, shape: str) -> None:
     rows = [sample("", row, 0.0, 0.0, "") for row in values]
     middle, half = np.array([(row.measured, row.interval) for row in rows]).T
     low = np.minimum(half, 0.9 * middle)  # on a logarithmic axis
-    style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 4, "fillstyle": "none"}
+    style: dict[str, Any] = {"color": color, "marker": shape, "markersize": 4, "fillstyle": "none"}
     ax.errorbar(x, middle, (low, half), label=label, linewidth=1.2, **style)
 
 
@@ -241,24 +241,33 @@ def _draw_bounds(ax: Any, found: theory.LazyBounds) -> None:
         (found.displacement, found.displacement_bound, "displacement"),
         (found.gradients / SHOWN, found.gradients_bound / SHOWN, "change of gradients, over α"),
     )
-    for (value, bound, label), color in zip(shown, COLORS, strict=False):
-        ax.plot(clock, value[1:], color=color, label=label)
+    for k, (value, bound, label) in enumerate(shown):
+        color = COLORS[k]
+        ax.plot(clock, value[1:], color=color, label=label, **marker(k))
         ax.plot(clock, bound[1:], "--", color=color, linewidth=1)
     ax.set(xscale="log", yscale="log", xlabel=r"$\alpha^2 t$")
     ax.set_title(f"bounds (dashed), α = {SHOWN:g}", fontsize=TEXT)
     ax.legend(frameon=False, fontsize=TEXT - 1)
 
 
+# How paths, and arrows of the teacher, are drawn: a < 0 broken, a > 0 whole.
+_SIGNS: dict[bool, dict[str, Any]] = {
+    False: {"color": COLORS[0], "linewidth": 1, "linestyle": (0, (3, 1.5))},
+    True: {"color": COLORS[1], "linewidth": 1, "linestyle": "-"},
+}
+
+
 def _draw_paths(ax: Any, flow: Trajectory, teachers: FloatArray, signs: FloatArray) -> None:
     kept = np.stack([np.asarray(rows) for rows in flow.kept.values()])
     points = np.abs(kept[..., :1]) * kept[..., 1:]
     for i in range(points.shape[1]):
-        color = COLORS[1] if kept[-1, i, 0] > 0 else COLORS[0]
-        ax.plot(*points[:, i].T, color=color, linewidth=1)
-        ax.plot(*points[-1, i], "o", color=color, markersize=3.5)
+        style = _SIGNS[bool(kept[-1, i, 0] > 0)]
+        ax.plot(*points[:, i].T, **style)
+        face = style["color"] if kept[-1, i, 0] > 0 else "white"
+        ax.plot(*points[-1, i], "o", color=style["color"], markerfacecolor=face, markersize=3.5)
     for (x, y), sign in zip(teachers, signs, strict=True):
-        color = COLORS[1] if sign > 0 else COLORS[0]
-        ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 2})
+        arrow = {**_SIGNS[bool(sign > 0)], "arrowstyle": "->", "linewidth": 2}
+        ax.annotate("", (x, y), (0, 0), arrowprops=arrow)
     side = 1.1 * max(1.0, float(np.abs(points).max()))
     ax.set(xlim=(-side, side), ylim=(-side, side), aspect="equal", xlabel="$|a|w_1$", ylabel="$|a|w_2$")
 
@@ -269,8 +278,8 @@ def _draw_losses(ax: Any, losses: dict[str, FloatArray]) -> None:
         ("best", "best throughout", "^"),
         ("linear", "linearised, end", "D"),
     )
-    for (name, label, marker), color in zip(shown, (COLORS[6], COLORS[2], COLORS[1]), strict=True):
-        _with_bars(ax, losses["sizes"], losses[name], color, label, marker)
+    for (name, label, shape), color in zip(shown, (COLORS[6], COLORS[2], COLORS[1]), strict=True):
+        _with_bars(ax, losses["sizes"], losses[name], color, label, shape)
     ax.set(xscale="log", yscale="log", xlabel="size of the start, τ", ylabel="½E(y − f)²")
     ax.set_title("test loss of a ReLU teacher's network", fontsize=TEXT)
-    ax.legend(frameon=False, fontsize=TEXT - 1)
+    ax.legend(frameon=False, fontsize=TEXT - 1, loc="lower right")

@@ -184,7 +184,7 @@ STYLES: dict[float, tuple[str, Any]] = {  # colour and dashes of d
     80: (COLORS[5], (0, (6, 1))),
     160: (COLORS[2], (0, (6, 1, 1, 1))),
     320: (COLORS[4], (0, (6, 1, 1, 1, 1, 1))),
-    math.inf: (COLORS[1], "-"),
+    math.inf: (COLORS[6], "-"),
 }
 
 

@@ -11,27 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import polynomial
-from scipy import optimize
 
-from .. import activations, data, init
+from .. import data
 from .._base.check import FloatArray
 from ..atoms._atoms import Atoms
 from ..model import Model
-from ..network import Network
 from ..neurons._methods import GD
 from ..plots._axes import COLORS, GREY, TEXT, marker
 from ..plots._runs import mean
-from ..theory._spectrum import Spectrum, regression_risk
 from ._panels import blank, key, quiet
+from ._quartic import GAMMA2, RATIO, border, kernel_risk, least, model
 from ._report import Report
 from ._row import Row, sample
 from ._work import Work
 
-DEGREES = (0, 2, 4)
-GAMMA2, RATIO = 0.3, 2.0  # γ₂ and γ₄/γ₂² of the networks
+SUCCESS = 1e-3  # of the risk at the start: below it the flow has learned the target
 COMPARED = 2.5  # the power of d at which networks and kernels are compared in rows
-RIDGES = 10.0 ** np.arange(-6, 1)
 
 
 @dataclass(frozen=True)
@@ -48,6 +43,8 @@ class Size:
     flow_dim: int = 16
     ratios: tuple[float, ...] = (0.2, 0.25, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
     atoms: int = 32
+    gammas: tuple[float, ...] = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # γ₂ of the map
+    map_ratios: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
 
 
 FULL = Size()
@@ -59,43 +56,9 @@ QUICK = Size(
     test=4000,
     ratios=(0.2, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0),
     atoms=12,
+    gammas=(0.1, 0.2, 0.3, 0.4, 0.5),
+    map_ratios=(0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0),
 )
-
-
-def multiplicity(d: int, k: int) -> int:
-    """The number of spherical harmonics of degree k in dimension d."""
-    return math.comb(d + k - 1, k) - (math.comb(d + k - 3, k - 2) if k > 1 else 0)
-
-
-def legendre(d: int, k: int) -> FloatArray:
-    """Coefficients in u = cos of the Legendre polynomial of degree k in dimension d, 1 at u = 1."""
-    last, now = np.array([1.0]), np.array([0.0, 1.0])
-    if k == 0:
-        return last
-    for j in range(1, k):
-        last, now = (
-            now,
-            ((2 * j + d - 2) * polynomial.polymulx(now) - j * np.append(last, [0, 0])) / (j + d - 2),
-        )
-    return np.asarray(now)
-
-
-def polynomial_of(d: int, hat: tuple[float, float, float]) -> FloatArray:
-    """Coefficients in z = √d·u of Σ ĥ_k √m_k P_k(u), orthonormal polynomials on the sphere of radius √d."""
-    c = np.zeros(5)
-    for h, k in zip(hat, DEGREES, strict=True):
-        c[: k + 1] += h * math.sqrt(multiplicity(d, k)) * legendre(d, k)
-    return c / math.sqrt(d) ** np.arange(5)
-
-
-def model(d: int, gamma2: float, gamma4: float) -> Model:
-    """Neurons on the sphere with σ̂₀ = σ̂₂ = σ̂₄ = 1, and a target with ĥ = (1, γ₂, γ₄)."""
-    link = polynomial_of(d, (1.0, gamma2, gamma4))
-    return Model(
-        data=data.MultiIndex(d, lambda z: polynomial.polyval(z, link), directions=1, inputs="sphere"),
-        network=Network(activations.polynomial(polynomial_of(d, (1.0, 1.0, 1.0))), sphere=True),
-        init=init.Sphere(1.0),
-    )
 
 
 def run(work: Work, size: Size) -> Report:
@@ -110,6 +73,13 @@ def run(work: Work, size: Size) -> Report:
                 for power in size.powers
             ]
         )
+        population = GD(size.neurons, step=0.1)  # with the exact gradient
+        found = work.quietly(f"d = {d}", chosen, population, horizon=size.horizon, save_at=2, rng=work.seed)
+        work.arrays[f"population/{d}"] = np.asarray(found.risk)
+    work.tell("map of success …")
+    work.arrays["map"] = np.array(
+        [[_learned(work, size, gamma, ratio) for ratio in size.map_ratios] for gamma in size.gammas]
+    )
     for ratio in size.ratios:
         work.solve(
             f"flow-{ratio:g}",
@@ -126,9 +96,11 @@ def run(work: Work, size: Size) -> Report:
             f"γ₂ = {GAMMA2:g}. Left: risk on fresh samples over that of f = 1, after projected gradient "
             f"descent (N = {size.neurons}, h = 0.1, the best of six times to t = {size.horizon:g}) on n "
             f"samples, γ₄ = {RATIO:g}γ₂², mean and 95 % interval of {size.draws} draws; lines: ridge "
-            "regression with the kernel E σσ, typical draws, the best of seven ridges. Right: risk of the "
-            f"population flow at t = {size.flow_horizon:g}, d = {size.flow_dim}, against γ₄/γ₂²; line: the "
-            "least of any neurons, 0 from where it ends."
+            "regression with the kernel E σσ, typical draws, the best of seven ridges; short lines at the "
+            "right: networks with the exact gradient, n = ∞. Middle: risk of the population flow at t = "
+            f"{size.flow_horizon:g}, d = {size.flow_dim}, against γ₄/γ₂²; line: the least of any neurons, 0 "
+            "from where it ends. Right: where that flow has learned (filled; crosses: not), to a risk below "
+            f"{SUCCESS:g} of that at the start, against γ₂ and γ₄/γ₂²; line: where fitting is possible."
         ),
         figure=_figure(work, size),
         rows=_rows(work, size),
@@ -154,6 +126,14 @@ def run(work: Work, size: Size) -> Report:
     )
 
 
+def _learned(work: Work, size: Size, gamma2: float, ratio: float) -> float:
+    """R at the end of the population flow over that at its start."""
+    chosen, end = model(size.flow_dim, gamma2, ratio * gamma2**2), size.flow_horizon
+    found = work.quietly("map", chosen, Atoms(size.atoms), horizon=end, save_at=[0.0, end])
+    risk = np.asarray(found.risk)
+    return float(risk[-1] / risk[0])
+
+
 def _trained(work: Work, chosen: Model, n: int, size: Size, seed: int) -> float:
     """The risk on fresh samples of a network trained on n others, the best of several times."""
     law = chosen.data
@@ -168,29 +148,6 @@ def _trained(work: Work, chosen: Model, n: int, size: Size, seed: int) -> float:
         rng=seed,
     )
     return float(found.observed["test_risk"].min())
-
-
-def kernel_risk(d: int, n: int) -> float:
-    """The excess risk of ridge regression on n samples with the kernel Σ P_k, the best of several ridges."""
-    counts = np.array([float(multiplicity(d, k)) for k in range(5)])
-    values = np.array([1 / counts[k] if k in DEGREES else 0.0 for k in range(5)])
-    spectrum = Spectrum(eigenvalues=values, multiplicities=counts, tail=0.0)
-    power = [0.0, 0.0, GAMMA2**2, 0.0, (RATIO * GAMMA2**2) ** 2]
-    return min(float(regression_risk(spectrum, power, samples=n, ridge=ridge).risk) for ridge in RIDGES)
-
-
-def least(d: int, gamma2: float, gamma4: float) -> float:
-    """min (γ₂ − E P₂(s))² + (γ₄ − E P₄(s))²: 0 above the curve s ↦ (P₂, P₄), below it one s is best."""
-
-    def gap(s: float) -> float:
-        low, high = (float(polynomial.polyval(s, legendre(d, k))) for k in (2, 4))
-        return (gamma2 - low) ** 2 + (gamma4 - high) ** 2
-
-    at = optimize.brentq(lambda s: float(polynomial.polyval(s, legendre(d, 2))) - gamma2, 0.0, 1.0)
-    if gamma4 >= float(polynomial.polyval(at, legendre(d, 4))):
-        return 0.0
-    found = optimize.minimize_scalar(gap, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12})
-    return float(found.fun)
 
 
 def _rows(work: Work, size: Size) -> list[Row]:
@@ -213,12 +170,52 @@ def _rows(work: Work, size: Size) -> list[Row]:
         why = below if values.mean() < there else "d⁴/24 is not far from n: no kernel is hindered at this d"
         what = f"d = {d}, n = d^{COMPARED:g} = {n}: test risk"
         rows.append(sample(what, values, there, 0.0, "the kernel at this n", why))
+    for d in size.dims:
+        what = f"d = {d}, n = ∞: R of {size.neurons} neurons at t = {size.horizon:g}"
+        at = float(work.arrays[f"population/{d}"][-1])
+        why = "N and t are finite: these directions are random, and their mean is off by 1/√N"
+        rows.append(Row(what, at, 0.0, 0.0, "exact as N, t → ∞", 0.0, None, why))
+    agree = possible(size) == (work.arrays["map"] < SUCCESS)
+    reach = np.array(size.map_ratios) <= 2.0
+    what = f"share of the map with γ₄ ≤ 2γ₂² where the flow does what is possible, t = {size.flow_horizon:g}"
+    why = "t is finite: near the border, and for large γ₄, the flow is slow"
+    rows.append(
+        Row(what, float(agree[:, reach].mean()), 1.0, 0.0, "the least of any neurons", 0.0, None, why)
+    )
     return rows
 
 
+def possible(size: Size) -> np.ndarray:
+    """Whether any neurons fit, for each entry of the map."""
+    return np.array(
+        [
+            [
+                least(size.flow_dim, g, r * g * g) < SUCCESS * (g**2 + (r * g * g) ** 2)
+                for r in size.map_ratios
+            ]
+            for g in size.gammas
+        ]
+    )
+
+
+def _map(ax: Any, found: FloatArray, size: Size) -> None:
+    """Success against both coefficients, and the border of what any neurons can do."""
+    for gamma, row in zip(size.gammas, found, strict=True):
+        for ratio, value in zip(size.map_ratios, row, strict=True):
+            good = value < SUCCESS
+            style: dict[str, Any] = {"color": COLORS[0] if good else COLORS[1], "markersize": 5}
+            ax.plot(ratio, gamma, marker="o" if good else "x", linestyle="none", **style)
+    fine = np.linspace(size.gammas[0], size.gammas[-1], 60)
+    ax.plot([border(size.flow_dim, float(g)) for g in fine], fine, color="black", linewidth=1.2, zorder=1)
+    ax.axvline(1.1, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+    ax.set_title("filled: learned; crosses: not", loc="left", fontsize=TEXT)
+    ax.set(xlabel="γ₄ / γ₂²", ylabel="γ₂", xlim=(0.0, size.map_ratios[-1] + 0.2))
+
+
 def _figure(work: Work, size: Size) -> Any:
-    figure = blank((8.8, 3.9))
-    left, right = (quiet(ax) for ax in figure.subplots(1, 2))
+    figure = blank((11.4, 3.9))
+    left, right, third = (quiet(ax) for ax in figure.subplots(1, 3))
+    _map(third, work.arrays["map"], size)
     scale = GAMMA2**2 + (RATIO * GAMMA2**2) ** 2
     shown: list[tuple[str, dict[str, Any]]] = []
     for k, d in enumerate(size.dims):
@@ -229,6 +226,8 @@ def _figure(work: Work, size: Size) -> Any:
         left.errorbar(counts, middle, half, linestyle="none", elinewidth=0.8, **style)
         fine = np.unique(np.geomspace(counts[0], counts[-1], 40).round().astype(int))
         left.plot(fine, [kernel_risk(d, int(n)) / scale for n in fine], color=COLORS[k], linewidth=1.2)
+        level = float(work.arrays[f"population/{d}"][-1]) / scale
+        left.plot([0.7 * counts[-1], 1.4 * counts[-1]], [level, level], color=COLORS[k], linewidth=2.4)
         shown.append((f"networks, d = {d}", {**style, "linestyle": "none"}))
     left.set(
         xscale="log", yscale="log", xlabel="samples $n$", ylabel="risk / risk of $f$ = 1", ylim=(1e-2, 3)

@@ -88,7 +88,6 @@ def _limit(work: Work) -> float:
 
 def _rows(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: float) -> list[Row]:
     rows: list[Row] = []
-    why = f"m = {widths[0]:g} is not large: terms of the next order, and κ has the largest of m curvatures"
     for name, power in POWERS.items():
         known = {
             "displacement": ("displacement", power - 1),
@@ -96,7 +95,13 @@ def _rows(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: fl
             "kappa": ("κ", power - 1),
         }
         where = f"α(m) = {name}"
-        rows += slope_rows(widths, found[name], known, where, why)
+        next_order = f"terms of the next order in 1/m are seen at m = {widths[0]:g}"
+        if power < 1:
+            first, last = widths[[0, -1]] ** (1 - power)
+            next_order += f", and in 1/α, as α = mα(m) is {first:.3g} to {last:.3g} only"
+        why = dict.fromkeys(("displacement", "kernel"), next_order)
+        why["kappa"] = "κ has the largest of m curvatures, which grows with m, ever more slowly"
+        rows += slope_rows(widths, found[name], known, where, why, "m")
     lazy, mean_field = found["m^(−1/2)"], found["m^(−1)"]
     rows.append(
         sample(

@@ -24,7 +24,7 @@ from ..neurons._methods import SGD
 from ..plots._axes import COLORS, GREY, TEXT
 from ..runs._trajectory import Trajectory
 from ..theory._coefficients import hermite
-from ._panels import blank, quiet
+from ._panels import blank, power, quiet
 from ._report import Report
 from ._row import Row, sample
 from ._work import Work
@@ -252,14 +252,19 @@ def _figure(runs: Any, size: Size) -> Any:
                 color=COLORS[k],
             )
         log.set(yscale="log", ylim=(1e-4, 3))
-        linear.set(title=f"ε = {epsilon:g}", ylim=(-0.05, 1.6))
+        linear.set(ylim=(-0.05, 1.6))
+        linear.set_title(f"ε = {power(epsilon)}", fontsize=TEXT + 1)
         parts.set(xscale="log", xlabel="time $t$", ylim=(-0.02, 0.62))
     for ax, name in zip(panels[:, 0], ("$R/2$", "$R/2$", "½(φ$_k$ − f$_k$)²"), strict=True):
         ax.set_ylabel(name)
-    panels[0, 0].plot([], [], color=COLORS[0], linewidth=1.8, label="10 neurons")
+    legend = panels[1, 0]  # its lower left is empty
+    legend.plot([], [], color=COLORS[0], linewidth=1.8, label="10 neurons, first draw")
+    if size.draws > 1:
+        legend.plot([], [], color=COLORS[0], linewidth=0.7, label="other draws")
     if size.law:
-        panels[0, 0].plot([], [], color=COLORS[1], linestyle="--", label="their law, m = ∞")
+        legend.plot([], [], color=COLORS[1], linestyle="--", label="their law, m = ∞")
     if "sgd" in runs:
-        panels[0, 0].plot([], [], "o", color=COLORS[2], markersize=3, label=f"SGD, d = {size.d}")
-    panels[0, 0].legend(frameon=False, fontsize=TEXT - 1)
+        legend.plot([], [], "o", color=COLORS[2], markersize=3, label=f"SGD, d = {size.d}")
+    legend.plot([], [], color=GREY, linewidth=0.6, label="0, 1, 2 parts learned")
+    legend.legend(frameon=False, fontsize=TEXT - 1, loc="lower left")
     return figure

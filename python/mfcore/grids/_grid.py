@@ -249,12 +249,17 @@ def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
     """Masses on another grid, each cell's mass spread evenly over it; exact where cells are merged."""
     for c, (a, b) in enumerate(zip(old.edges, new.edges, strict=True)):
         if a is not b and not np.array_equal(a, b):
-            overlap = np.minimum.outer(b[1:], a[1:]) - np.maximum.outer(b[:-1], a[:-1])
-            share = np.maximum(overlap, 0.0) / np.diff(a)
+            cuts = np.union1d(a, b[(b > a[0]) & (b < a[-1])])  # of pieces inside of one cell of either grid
+            middle = 0.5 * (cuts[1:] + cuts[:-1])
+            cell = np.searchsorted(a, middle) - 1
             # What was outside of the new cells is in the outermost ones.
-            share[0, a[:-1] < b[0]] += 1 - share[:, a[:-1] < b[0]].sum(axis=0)
-            share[-1, a[1:] > b[-1]] += 1 - share[:, a[1:] > b[-1]].sum(axis=0)
-            mass = np.moveaxis(np.tensordot(share, mass, (1, c)), 0, c)
+            to = np.clip(np.searchsorted(b, middle) - 1, 0, len(b) - 2)
+            share = np.diff(cuts) / np.diff(a)[cell]
+            rows = np.moveaxis(mass, c, -1)
+            first = np.flatnonzero(np.diff(to, prepend=-1))  # piece of each new cell that has any
+            moved = np.zeros((*rows.shape[:-1], len(b) - 1))
+            moved[..., to[first]] = np.add.reduceat(rows[..., cell] * share, first, axis=-1)
+            mass = np.moveaxis(moved, -1, c)
     return np.ascontiguousarray(mass)
 
 

@@ -178,5 +178,6 @@ def _converged(
         before = now
     raise ValueError(
         f"init must have a law of b over which means converge to {_TOLERANCE:g} within {_BIASES[-1]} nodes "
-        f"at infinite width, got {law!r}; mf.init.Normal or Constant need none, or {_INSTEAD}"
+        f"at infinite width, got {law!r}; mf.init.{'Constant needs' if split else 'Normal or Constant need'} "
+        f"none, or {_INSTEAD}"
     )

@@ -28,8 +28,9 @@ def tangent_kernel(
     blocks: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> FloatArray:
-    """K(x, x') = Σ_c rate_c ∫⟨∂_cf, ∂_cf'⟩dρ over the trained blocks c of a row, f = α·σ*: eq. (11.2).
+    """Compute the tangent kernel of a network: inner products of the gradients of neurons at two inputs.
 
+    K(x, x') = Σ_c rate_c ∫⟨∂_cf, ∂_cf'⟩dρ over the trained blocks c of a row, f = α·σ*: eq. (11.2).
     Along the flow ∂_t f(x) = −E[K(x, x')(f(x') − y')], on the clock of every rung.
 
     Args:

@@ -56,10 +56,11 @@ def laziness(
     expectation: Expectation | None = None,
     threads: int | None = None,
 ) -> Laziness:
-    """Bounds of Chizat, Oyallon and Bach for training from these neurons, and the relative scale κ.
+    """Measure how near to linear the training of these neurons is, by bounds and by the relative scale κ.
 
-    They hold for `mf.Linearized`, and for the nonlinear flow as long as its kernel stays within them. Kinks
-    of σ, where it has no second derivative, are left out of ‖D²f‖. No matrix over parameters is made.
+    The bounds are those of Chizat, Oyallon and Bach. They hold for `mf.Linearized`, and for the nonlinear
+    flow as long as its kernel stays within them. Kinks of σ, where it has no second derivative, are left out
+    of ‖D²f‖. No matrix over parameters is made.
 
     Args:
         model: Its data need nodes, or an `expectation` of samples.

@@ -35,7 +35,7 @@ _MOST_ERROR = 1e-9  # of the residual, relative to its start, by Krylov
 @configurable
 @dataclass(frozen=True)
 class Linearized:
-    """The gradient flow of f(θ₀) + ⟨∇f(θ₀), θ − θ₀⟩: training in the lazy limit, exact in time.
+    """Train a network linearised at its start, f(θ₀) + ⟨∇f(θ₀), θ − θ₀⟩: the lazy limit, exact in time.
 
     Residuals on the nodes of the data follow ṙ = −K P r with the tangent kernel K of the start. They are
     solved by all modes of the kernel up to 4000 nodes, by Krylov's beyond. The neurons begin as those of

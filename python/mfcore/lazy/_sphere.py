@@ -1,9 +1,10 @@
-"""Means over w uniform on a sphere: by homogeneity from Gaussian ones, or over planes."""
+"""Means over w uniform on a sphere: by homogeneity from Gaussian ones, over planes, or between kinks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 from scipy import special
@@ -11,9 +12,11 @@ from scipy import special
 from .. import _core
 from .._base.check import FloatArray
 from ..activations import Activation
+from ._sphere_kinks import KinkedMeans
 
 _TOLERANCE = 1e-10
 _LEVELS = ((8, 16), (16, 32), (24, 64), (32, 128), (48, 256), (64, 512))  # nodes of radii and of angles
+_BETWEEN = (16, 32, 64, 128, 256, 512)  # nodes between two angles of kinks
 _INSTEAD = "w = mf.init.Radial(norm) has closed forms, or give measure="
 _CHUNK = 1 << 20  # numbers of one pass of quadrature
 
@@ -22,7 +25,7 @@ class SphereMeans:
     """Means over w = radius·u, u uniform on the unit sphere of R^d.
 
     Raises:
-        ValueError: σ has kinks that no homogeneity removes.
+        ValueError: σ has kinks and is not piecewise linear.
     """
 
     def __init__(self, sigma: Activation, d: int, radius: float, has_b: bool) -> None:
@@ -31,14 +34,21 @@ class SphereMeans:
         knots = sigma.kinks
         origin = float(sigma(0.0)) if pieces is not None else 1.0
         self._homogeneous = pieces is not None and origin == 0 and not has_b and set(knots) <= {0.0}
-        if knots and not self._homogeneous:
+        if knots and pieces is None:
             raise ValueError(
-                f"network must have a smooth activation, or one with its kink at 0 and no bias, where w is "
-                f"on a sphere at infinite width, got {sigma!r}; {_INSTEAD}"
+                f"network must have a smooth or piecewise linear activation where w is on a sphere at "
+                f"infinite width, got {sigma!r}; {_INSTEAD}"
             )
+        kinked = bool(knots) and not self._homogeneous and d > 1
+        self._kinked = KinkedMeans(sigma, d, radius) if kinked else None
 
     def pairs(self, X: FloatArray, Y: FloatArray, b: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E σσ, E σ'σ' and E σ'σ'⟨u, x⟩⟨u, y⟩ at pre-activations radius·⟨u, ·⟩ + b."""
+        kinked = self._kinked
+        if kinked is not None:
+            levels = (partial(kinked.pairs, X, Y, b, nodes) for nodes in _BETWEEN)
+            one, two, three = _until_settled(levels, self._sigma)
+            return one, two, three
         if not self._homogeneous:
             return self._by_quadrature(X, Y, b)
         core = _core.Network(self._sigma._core, output="one", bias="none")
@@ -55,11 +65,14 @@ class SphereMeans:
             )
             return np.asarray(half * (self._sigma(size) + self._sigma(-size)))
 
+        if self._kinked is not None:
+            return self._kinked.value(norms, b)
+
         def means(level: tuple[int, int]) -> tuple[FloatArray, ...]:
             x, _, shares = self._rule(level)
             return (self._sigma(size[:, None] * x + b) @ shares,)
 
-        return _until_settled(means, self._sigma)[0]
+        return _until_settled((partial(means, level) for level in _LEVELS), self._sigma)[0]
 
     def _by_quadrature(
         self, X: FloatArray, Y: FloatArray, b: float
@@ -90,7 +103,7 @@ class SphereMeans:
                     sums[2, i, j : j + step] = (second_slope * two) @ (shares * first_slope * one)
             return tuple(sums)
 
-        one, two, three = _until_settled(means, self._sigma)
+        one, two, three = _until_settled((partial(means, level) for level in _LEVELS), self._sigma)
         return one, two, three
 
     def _at(self, u: FloatArray, b: float) -> tuple[FloatArray, FloatArray]:
@@ -112,11 +125,11 @@ class SphereMeans:
 
 
 def _until_settled(
-    means: Callable[[tuple[int, int]], tuple[FloatArray, ...]], sigma: Activation
+    levels: Iterable[Callable[[], tuple[FloatArray, ...]]], sigma: Activation
 ) -> tuple[FloatArray, ...]:
     before: tuple[FloatArray, ...] | None = None
-    for level in _LEVELS:
-        now = means(level)
+    for means in levels:
+        now = means()
         if before is not None and all(
             np.abs(new - old).max() <= _TOLERANCE * max(1.0, float(np.abs(new).max()))
             for new, old in zip(now, before, strict=True)
@@ -124,6 +137,6 @@ def _until_settled(
             return now
         before = now
     raise ValueError(
-        f"X must be of a size at which quadrature over the sphere converges to {_TOLERANCE:g} with "
-        f"{_LEVELS[-1]} nodes for {sigma!r}; {_INSTEAD}"
+        f"X must be of a size at which quadrature over the sphere converges to {_TOLERANCE:g} for {sigma!r}; "
+        f"{_INSTEAD}"
     )

@@ -161,12 +161,13 @@ def grad_psi(
     """
     at = in_shared_coordinates(model, theta, measure)
     rows, z = at.rows, at.z
-    check_out(out, *rows.shape)
+    if out is not None:
+        check_out(out, *rows.shape)
     neurons = isinstance(at.model, Model) or at.lift is not None
     if isinstance(model, Model) and model.network.sphere:
-        still = np.flatnonzero((rows[:, model.network.row(0) :] == 0).all(axis=1))
-        if len(still):
-            raise ValueError(f"theta must have w != 0 on a network with sphere=True, got 0 in row {still[0]}")
+        zero = np.flatnonzero((rows[:, model.network.row(0) :] == 0).all(axis=1))
+        if len(zero):
+            raise ValueError(f"theta must have w != 0 on a network with sphere=True, got 0 in row {zero[0]}")
     gradient = _evaluator(at.model, expectation, threads).grad_psi(z, at.points, at.weights)
     if model.ridge:
         decaying = _decaying(at.model, z)
@@ -175,7 +176,8 @@ def grad_psi(
         gradient = at.lift.lift_velocity(rows, gradient)
     if isinstance(model, Model) and neurons:
         network = model.network
-        gradient[:, list(network.still)] = 0.0
+        if still := network.still:
+            gradient[:, list(still)] = 0.0
         if network.sphere:
             w = rows[:, network.row(0) :]
             along = gradient[:, network.row(0) :]

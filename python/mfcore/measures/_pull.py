@@ -23,10 +23,10 @@ def pull(
     out: FloatArray | None = None,
     threads: int | None = None,
 ) -> FloatArray:
-    """Residuals pulled back to the neurons: B⁻¹Σ_q residual_q ∂[ασ*(x_q; θ_i)]/∂θ_i, one row for each neuron.
+    """Pull residuals back to the neurons, as the second half of a step does: one row for each neuron.
 
-    With residual_q = y_q − f_N(x_q) a step of SGD without decay and rates is θ ← θ + h·pull. Entries that are
-    not trained get their derivative too.
+    Row i is B⁻¹Σ_q residual_q ∂[ασ*(x_q; θ_i)]/∂θ_i. With residual_q = y_q − f_N(x_q) a step of SGD without
+    decay and rates is θ ← θ + h·pull. Entries that are not trained get their derivative too.
 
     Args:
         model: Whose network it is; a `Network` will do.

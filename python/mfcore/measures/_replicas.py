@@ -32,15 +32,16 @@ def per_replica(function: F) -> F:
     and `out` filled. Where the function has X, a run may stand for model and measure.
     """
     names = list(signature(function).parameters)
+    takes_runs, place = "X" in names, names.index("measure")
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
-        if "X" in names and args and is_run(args[0]):
+        if takes_runs and args and is_run(args[0]):
             args = (model_of_run(args[0]), args[0].final, *args[1:])
-        given = dict(zip(names, args, strict=False))
-        measure = given.get("measure", keywords.get("measure"))
+        measure = args[place] if len(args) > place else keywords.get("measure")
         if not isinstance(measure, np.ndarray) or measure.ndim != 3:
             return function(*args, **keywords)
+        given = dict(zip(names, args, strict=False))
         if len(args) > len(names) or set(given) & set(keywords):
             return function(*args, **keywords)  # which says what is wrong
         given |= keywords

@@ -168,6 +168,14 @@ class JkoRung:
             int(before),
         )
 
+    def change_time(self, t: float) -> float:
+        """The time nearest to t at which the forces may change: the end of a step of the companion."""
+        return round(0.5 * t / self._tau) * 2 * self._tau
+
+    def take_over(self, earlier: JkoRung) -> None:
+        """Go on from where a rung with other forces is."""
+        self.restore(earlier.state())
+
     def meta(self) -> dict[str, Any]:
         """Steps, Newton steps, minimisations that ended early, and the largest increase of F in a step."""
         p = self._point

@@ -2,6 +2,7 @@
 
 - `_methods`: `mf.SGD`, `mf.GD`, `mf.Particles`; `_independent`: `mf.Nonlinear`
 - `_sgd`, `_flow`, `_nonlinear`: their rungs, which call the core
+- `_layer_wise`: `mf.LayerWise`, the first layer alone, one coordinate after the other
 - `_split`: the rung of networks on many processes
 - `_update`: the update of neurons by residuals that were pulled back, also for `mf.steppers.SGD`
 
@@ -10,6 +11,7 @@ neurons is a method and a rung here, and kernels in `cpp/src/sgd` or `cpp/src/fl
 """
 
 from ._independent import Nonlinear
+from ._layer_wise import LayerWise
 from ._methods import GD, SGD, Particles
 
-__all__ = ["GD", "SGD", "Nonlinear", "Particles"]
+__all__ = ["GD", "SGD", "LayerWise", "Nonlinear", "Particles"]

@@ -7,6 +7,7 @@ is they who are looked at, and the N are the auxiliary network of `mf.Nonlinear`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,20 +57,26 @@ class FlowRung:
         check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
         start = population(model, neurons, followers, seed, threads)
         self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
-        self._flow = integrator(system_of(model, neurons, expectation, threads, followers), start)
+        system = system_of(model, neurons, expectation, threads, followers)
+        self._begin = partial(integrator, system)
+        self._flow = self._begin(start)
+        self._since, self._before = (
+            0.0,
+            (0, 0, 0),
+        )  # where the present integrator began, and counts until then
 
     @property
     def t(self) -> float:
         """The time reached."""
-        return self._flow.t
+        return self._since + self._flow.t
 
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
         if self.clock is None or not isinstance(self._flow, _core.Flow):
-            end = self._flow.advance(t, seconds)
+            end = self._flow.advance(t - self._since, seconds)
         else:
             end = self.clock.advance(self._flow, t, seconds)
-        return ended(end, self._flow, self._tolerance)
+        return ended(end, self._flow, self._tolerance, since=self._since, done=self._before[0])
 
     def measure(self) -> FloatArray:
         """The neurons, shape (N, D); the followers, if there are any."""
@@ -77,25 +84,38 @@ class FlowRung:
         return rows if self._shown == len(rows) else rows[: self._shown].copy()
 
     def state(self) -> State:
-        """Numbers and vectors of the integrator."""
-        return self._flow.state()
+        """Numbers and vectors of the integrator, and where it began if that was on the way."""
+        state = self._flow.state()
+        if self._since > 0:
+            state["since"] = np.array([self._since, *self._before])
+        return state
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._flow.restore(dict(state))
+        vectors = dict(state)
+        since, *before = vectors.pop("since", np.zeros(4)).tolist()
+        self._flow.restore(vectors)
+        self._since, self._before = since, (int(before[0]), int(before[1]), int(before[2]))
 
     def change_time(self, t: float) -> float:
         """The time nearest to t at which the forces may change: the end of a step."""
-        return t if self.clock is None else self.clock.nearest(t)
+        return t if self.clock is None else round(t / self.clock.step) * self.clock.step
 
     def take_over(self, earlier: FlowRung) -> None:
-        """Go on from where a rung with other forces is, at the same step."""
-        self.restore(earlier.state())
+        """Go on from where a rung with other forces is: at the same step, or with steps chosen anew."""
+        if self.clock is not None:
+            self.restore(earlier.state())
+            return
+        self._flow = self._begin(earlier._flow.values().reshape(self._shape))
+        self._since, self._before = earlier.t, earlier._counts()
+
+    def _counts(self) -> tuple[int, int, int]:
+        flow, (steps, rejected, evaluations) = self._flow, self._before
+        return steps + flow.steps, rejected + flow.rejected, evaluations + flow.evaluations
 
     def meta(self) -> dict[str, Any]:
         """Steps done and refused, and evaluations of ∇Ψ."""
-        flow = self._flow
-        return {"steps": flow.steps, "rejected": flow.rejected, "evaluations": flow.evaluations}
+        return dict(zip(("steps", "rejected", "evaluations"), self._counts(), strict=True))
 
 
 def population(model: Model, neurons: int, followers: int, seed: int, threads: int = 0) -> FloatArray:
@@ -121,19 +141,19 @@ def system_of(
     masses = np.concatenate([np.zeros(followers), np.full(neurons, 1 / neurons)])
     model = model._unit
     evaluator = (expectation or Exact()).evaluator(model, threads)
-    network, rates = model.network._core, rates_of(model.rates)
+    network, rates, ridge = model.network._core, rates_of(model.rates), float(model.ridge)
     if isinstance(evaluator, Nodes):
         sampler, seed, count = evaluator.sampler, evaluator.seed, evaluator.count
         stored = isinstance(model.data, Dataset) and sampler is model.data._node_sampler
         if not stored and 8 * count * (sampler.dimension + 1) <= _HELD_BYTES:
             sampler, seed = _core.finite_law(*sampler.draw(seed, 0, count)), 0
-        return _core.System.nodes(network, rows, model.ridge, rates, sampler, seed, count, threads, masses)
+        return _core.System.nodes(network, rows, ridge, rates, sampler, seed, count, threads, masses)
 
     def gradient(theta: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):  # what is not finite is reported as divergence
             return evaluator.grad_psi(theta, theta[followers:], masses[followers:])
 
-    return _core.System.calling(network, rows, int(model.d), model.ridge, rates, gradient, threads)
+    return _core.System.calling(network, rows, int(model.d), ridge, rates, gradient, threads)
 
 
 def rates_of(rates: Mapping[str, float] | None) -> tuple[float, float, float]:

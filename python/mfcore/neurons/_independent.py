@@ -97,13 +97,13 @@ class Nonlinear:
         start_of(full, self.neurons, seed)  # what it refuses comes first
         method = self.driver or _default(full, self.step)
         try:
-            full.reduce()
+            reduced = full._kept.get("reduction") or full.reduce()
         except ValueError as error:
             raise ValueError(
                 f"driver must be an auxiliary network, such as mf.Particles({20 * self.neurons}), where the "
                 f"limit has no reduction, got {check.shown(method)}: {error}"
             ) from None
-        driver = limit_of(method.begin(full, derive(seed, DRIVER), threads))
+        driver = limit_of(method.begin(reduced, derive(seed, DRIVER), threads))
         if driver is None:
             raise TypeError(f"driver must be {_DRIVERS}, got {check.shown(self.driver)}")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,6 +88,15 @@ class DriverResiduals:
         self.driver.restore({name: values for name, values in state.items() if name != "recorded"})
         self._record(self._at)
 
+    def change(self, t: float, other: DriverResiduals) -> None:
+        """Go on at time t from where a driver with other forces is."""
+        other.deadline = math.inf
+        other(t)  # brings it there
+        driver: Any = self.driver
+        driver.take_over(other.driver)
+        self._marks, self._at = [], t
+        self._record(t)
+
     def _record(self, t: float) -> FloatArray:
         """Compute the residuals at time t, where the driver is, and keep them with its state."""
         residual = np.asarray(self._reduced._residual(self._outputs()))
@@ -149,12 +159,22 @@ class NonlinearRung:
         system = _core.System.function(
             np.append(np.tile(speed, neurons), 0.0), self._velocity, np.append(np.tile(walls, neurons), False)
         )
-        self._flow = integrator(system, np.append(rows, 0.0))
+        self._begin = partial(integrator, system)
+        self._flow = self._begin(np.append(rows, 0.0))
+        self._since, self._before = (
+            0.0,
+            (0, 0, 0),
+        )  # where the present integrator began, and counts until then
+
+    @property
+    def features(self) -> ReducedModel:
+        """The reduced model that drives the neurons."""
+        return self._features
 
     @property
     def t(self) -> float:
         """The time reached."""
-        return self._flow.t
+        return self._since + self._flow.t
 
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
@@ -162,17 +182,19 @@ class NonlinearRung:
         field.deadline = time.monotonic() + seconds
         try:
             if self.clock is None:
-                end = self._flow.advance(t, seconds)
+                end = self._flow.advance(t - self._since, seconds)
             else:
                 if (of_driver := clock_of(field.driver)) is not None:
                     of_driver.end = self.clock.end
                 end = self.clock.advance(self._flow, t, seconds)
         except _Late:
             end = field.ended.end
-        if end is End.reached and field.ended.end is End.stationary and field.driver.t <= self._flow.t:
+        if end is End.reached and field.ended.end is End.stationary and field.driver.t <= self.t:
             end = End.stationary
         if end in GOES_ON or field.ended.end in GOES_ON:
-            return ended(end, self._flow, remedy="Try fixed steps, step=…")
+            return ended(
+                end, self._flow, since=self._since, done=self._before[0], remedy="Try fixed steps, step=…"
+            )
         return Ended(end, f"the driver ended at t = {field.driver.t:g}: {field.ended.message}")
 
     def measure(self) -> FloatArray:
@@ -181,23 +203,55 @@ class NonlinearRung:
         return rows if self._noisy else self._coordinates.lift(self._start, rows)
 
     def state(self) -> State:
-        """The integrator's numbers and vectors, and the state of the driver."""
-        return self._flow.state() | labelled("driver", self._field.state())
+        """The integrator's numbers and vectors, the state of the driver, and where both began if that was on
+        the way.
+        """
+        state = self._flow.state() | labelled("driver", self._field.state())
+        if self._since > 0:
+            state["since"] = np.array([self._since, *self._before])
+        return state
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._flow.restore(dict(state))
+        vectors = dict(state)
+        since, *before = vectors.pop("since", np.zeros(4)).tolist()
+        self._flow.restore(vectors)
+        self._since, self._before = since, (int(before[0]), int(before[1]), int(before[2]))
         self._field.restore(part_of(state, "driver"))
+
+    def change_time(self, t: float) -> float:
+        """The time nearest to t at which the forces may change: t, or the end of a step of all that steps."""
+        driver: Any = self._field.driver
+        if self.clock is None:
+            return float(driver.change_time(t))
+        clock = clock_of(driver)
+        if (
+            clock is not None
+            and abs(driver.change_time(self.clock.step) - self.clock.step) > 1e-9 * self.clock.step
+        ):
+            raise ValueError(
+                f"step must be that of the driver where forces change with time, got {self.clock.step:g} and "
+                f"a driver whose first step ends at {clock.nearest(self.clock.step):g}"
+            )
+        return round(t / self.clock.step) * self.clock.step
+
+    def take_over(self, earlier: NonlinearRung) -> None:
+        """Go on from where a rung with other forces is, in the field of its driver."""
+        self._field.change(earlier.t, earlier._field)
+        if self.clock is not None:
+            self._flow.restore(earlier._flow.state())
+            return
+        self._flow = self._begin(earlier._flow.values())
+        self._since, self._before = earlier.t, earlier._counts()
+
+    def _counts(self) -> tuple[int, int, int]:
+        flow, (steps, rejected, evaluations) = self._flow, self._before
+        return steps + flow.steps, rejected + flow.rejected, evaluations + flow.evaluations
 
     def meta(self) -> dict[str, Any]:
         """Steps done and refused, evaluations of the velocity, and what the driver has to say."""
-        flow = self._flow
-        return {
-            "steps": flow.steps,
-            "rejected": flow.rejected,
-            "evaluations": flow.evaluations,
-            "driver": self._field.driver.meta(),
-        }
+        counts = dict(zip(("steps", "rejected", "evaluations"), self._counts(), strict=True))
+        return {**counts, "driver": self._field.driver.meta()}
 
     def _velocity(self, y: FloatArray) -> FloatArray:
         """The velocity of the state (rows, t), whose last entry is the time itself."""

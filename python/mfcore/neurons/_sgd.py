@@ -43,21 +43,24 @@ class SgdRung:
         memory(16.0 * method.neurons * method.batch, "batch", method.batch)
         self._seeds = [seed] + [derive(seed, k) for k in range(1, method.replicas)]
         self._clock = self.clock = _Clock(method.step, method.schedule)
-        unit = model._unit
+        unit, self._scale = model._unit, model.network.scale
         rates = {"a": 1.0, "b": 1.0, "w": 1.0, **(unit.rates or {})}
+        n, last = method.neurons, max(0, method.neurons - 2)
+        start_of(model, n, seed, threads, (last, n))  # what it refuses, it refuses now
         self._begin = partial(
             _core.Sgd,
             unit.network._core,
-            [start_of(model, method.neurons, s, threads) for s in self._seeds],
+            [partial(_rows_of, model, n, s, threads) for s in self._seeds],
             [unit.data._run_sampler() for _ in self._seeds],
             self._seeds,
             batch=method.batch,
-            ridge=unit.ridge,
-            temperature=unit.temperature,
+            ridge=float(unit.ridge),
+            temperature=float(unit.temperature),
             rates=(rates["a"], rates["b"], rates["w"]),
             block=1 if method.coupled and model.temperature > 0 else 0,
             single_precision=method.precision == "float32",
             threads=threads,
+            neurons=n,
         )
 
     @cached_property
@@ -95,6 +98,10 @@ class SgdRung:
         rows = self._runs.theta()
         return rows[0] if len(rows) == 1 else np.stack(rows)
 
+    def predict(self, X: FloatArray) -> list[FloatArray]:
+        """f_N on the rows of X, of each replica."""
+        return [self._scale * f for f in self._runs.predict(X)]
+
     def state(self) -> State:
         """Neurons at the start of the current block, and the steps."""
         return self._runs.state()
@@ -106,7 +113,7 @@ class SgdRung:
     def change_time(self, t: float) -> float:
         """The time nearest to t at which the forces may change: the end of a block of steps."""
         block = self._runs.block_steps
-        return self._clock.time(block * max(1, round(self._clock.step(t) / block)))
+        return self._clock.after(block * round(self._clock.steps_to(t) / block))
 
     def take_over(self, earlier: SgdRung) -> None:
         """Go on from where a rung with other forces is, at the end of a block."""
@@ -189,10 +196,11 @@ class _Clock:
     def time(self, step: int) -> float:
         """The time after `step` steps."""
         if self._short is not None and step > self._short[0]:
-            return self._end + (self._whole_time(step) - self._whole_time(self._short[0] + 1))
-        return self._whole_time(step)
+            return self._end + (self.after(step) - self.after(self._short[0] + 1))
+        return self.after(step)
 
-    def _whole_time(self, step: int) -> float:
+    def after(self, step: int) -> float:
+        """The same of whole steps, none of them shortened."""
         if self._schedule is None:
             return step * self._h
         self._extend(lambda: len(self._times) * _CHUNK > step)
@@ -201,13 +209,14 @@ class _Clock:
 
     def step(self, t: float) -> int:
         """The number of steps whose time is nearest to t; none that would end beyond the end."""
-        step = self._whole_step(t)
+        step = self.steps_to(t)
         if self._short is None:
             return step
         last = self._short[0]
-        return last + 1 if t > 0.5 * (self._whole_time(last) + self._end) else min(step, last)
+        return last + 1 if t > 0.5 * (self.after(last) + self._end) else min(step, last)
 
-    def _whole_step(self, t: float) -> int:
+    def steps_to(self, t: float) -> int:
+        """The same of whole steps, of which more than the run has may be meant."""
         if self._schedule is None:
             return round(t / self._h)
         self._extend(lambda: self._times[-1] > t)
@@ -232,6 +241,10 @@ class _Clock:
 def check_memory(rows: float, model: Model, name: str, value: Any) -> None:
     """Refuse a `value` that needs more rows of neurons than fit in memory."""
     memory(8.0 * rows * (model.row or 1), name, value)
+
+
+def _rows_of(model: Model, neurons: int, seed: int, threads: int, first: int, count: int) -> FloatArray:
+    return start_of(model, neurons, seed, threads, (first, first + count))
 
 
 def start_of(

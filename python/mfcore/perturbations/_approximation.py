@@ -27,11 +27,11 @@ def approximation_gap(
     expectation: Expectation | None = None,
     threads: int | None = None,
 ) -> float:
-    """∫U(θ, θ)dρ − ∫∫U dρdρ: N independent neurons of ρ have E R_N − R(ρ) = E‖f_N − f‖² = gap/N.
+    """Compute the gap of a measure: N independent neurons of ρ have E R_N − R(ρ) = E‖f_N − f‖² = gap/N.
 
-    Of a model and a measure in reduced coordinates it is the gap of neurons in independent uniform
-    directions, whose U(θ, θ) is that of any of them. Of a `ReducedModel` it is the gap of N reduced points,
-    each averaged over its directions.
+    The gap is ∫U(θ, θ)dρ − ∫∫U dρdρ. Of a model and a measure in reduced coordinates it is that of neurons
+    in independent uniform directions, whose U(θ, θ) is that of any of them. Of a `ReducedModel` it is the
+    gap of N reduced points, each averaged over its directions.
 
     Args:
         model: A model, or a `ReducedModel`.
@@ -57,7 +57,7 @@ def approximation_gap(
 
 
 def path_norm(model: AnyModel, measure: MeasureLike, *, norm: float = 2.0, power: float = 1.0) -> float:
-    """α(∫(|a|(|w| + |b|))^p dρ)^{1/p}: the path norm of a measure, an upper bound of that of its function.
+    """Compute the path norm of a measure, α(∫(|a|(|w| + |b|))^p dρ)^{1/p}: above that of its function.
 
     With the norm ℓ¹ of w, p = 1 is the path norm and p = 2 bounds the Barron norm of E, Ma and Wu; with ℓ²,
     p = 1 and homogeneous σ, it is the variation norm of Bach and of Chizat and Bach. Where a network has no

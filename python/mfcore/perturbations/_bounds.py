@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from math import nan
 
 import numpy as np
 
 from .._base import check
-from .._base.check import FloatArray
 from .._base.rng import RNG
 from ..expectations._rules import Expectation
 from ..measures._cells import reduction_for
 from ..measures._distance import kl
 from ..measures._energy import free_energy
-from ..measures._functions import risk
+from ..measures._functions import _evaluator, risk
 from ..measures._measure import Cloud, Density, as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ..model import Model
@@ -27,47 +25,14 @@ from ..stationary._gibbs import gibbs
 from ..stationary._optimum import optimum
 from ._approximation import approximation_gap
 from ._draws import generator_of
+from ._hypotheses import constants
 from ._linear import merged
 from ._quantise import quantise
+from ._run_bounds import chaos, tangent
+from ._theorem import Theorem
 
-_ROUNDING = 1e-10  # of a comparison, relative to 1 + the right side
 _ODDS = 4.9  # standard errors: once in a million
 _CONVEXITY = ("R − inf R ≤ 2(∫Ψdρ − inf Ψ)", "E(ρ) − inf E ≤ ∫Ψ_λdρ − inf Ψ_λ, E = R/2 + (λ/2)∫|θ|²dρ")
-_REACH, _STEPS = 50.0, 100_001  # σ and its slopes are searched on [−50, 50]
-
-
-@dataclass(frozen=True)
-class Theorem:
-    """A theorem for a model and a measure, as `bounds` lists it: left ≤ right, both as numbers.
-
-    Attributes:
-        name: What it is called.
-        statement: left ≤ right in symbols.
-        hypotheses: What it asks for, and what is known of that here.
-        left: The left side, measured; nan where that takes runs.
-        right: The right side; nan where a constant of the theorem is not explicit.
-        error: Of left − right: standard errors, searches, grids.
-        holds: Whether left ≤ right, up to `error`; None where a side is not known.
-    """
-
-    name: str
-    statement: str
-    hypotheses: Mapping[str, str]
-    left: float
-    right: float
-    error: float = 0.0
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether left ≤ right up to `error` and rounding."""
-        if math.isnan(self.left) or math.isnan(self.right):
-            return None
-        return self.left <= self.right + self.error + _ROUNDING * (1 + abs(self.right))
-
-    def __str__(self) -> str:
-        said = {True: "holds", False: "FAILS", None: "not compared"}[self.holds]
-        lines = [f"{self.name}: {self.statement}", f"  {self.left:.6g} ≤ {self.right:.6g}: {said}"]
-        return "\n".join(lines + [f"  {what}: {known}" for what, known in self.hypotheses.items()])
 
 
 def bounds(
@@ -76,6 +41,7 @@ def bounds(
     *,
     neurons: int = 64,
     replicas: int = 100,
+    horizon: float | None = None,
     expectation: Expectation | None = None,
     rng: RNG = 0,
     threads: int | None = None,
@@ -85,13 +51,17 @@ def bounds(
     Always: independent neurons, in the mean, and greedy ones, with certainty. Without noise and with a
     reduction: the convexity gap against the least risk. With noise, for a density on equal cells: the two
     bounds of F − F* by relative entropy, and the excess risk of temperature over D/β. Of propagation of
-    chaos, whose constants are not explicit, what its hypotheses ask for; `theory.ladder` compares runs.
+    chaos, in its first form and without the dimension, whose constants are not explicit, what its hypotheses
+    ask for: constants of σ, of the inputs, of ∇V and ∇U, by closed forms or by a search at the atoms. With a
+    horizon, flows of neurons drawn from the measure give its left side, too, and the lemmas of the tangent
+    kernel with both sides (those of `lazy_bounds`).
 
     Args:
         model: A model, or a `ReducedModel`.
         measure: The measure.
         neurons: N of the networks that are drawn.
         replicas: How many are drawn.
+        horizon: T of the flows, of at most 20 of these networks. None: no flows, which can take long.
         expectation: As in `mf.risk`.
         rng: Draws them.
         threads: Default `OMP_NUM_THREADS`, else the cores.
@@ -109,20 +79,29 @@ def bounds(
         greedy neurons True
         convexity True
         propagation of chaos None
+        propagation of chaos, dimension-free None
     """
     count, draws = check.count(neurons, "neurons"), check.integer(replicas, "replicas", at_least=2)
     check.memory(32.0 * draws, "replicas", replicas)
+    end = None if horizon is None else check.number(horizon, "horizon", above=0)
     target = target_of(model, measure)
+    noisy = float(target.temperature) > 0  # refuses forces that change with time
+    float(target.ridge)
     generator = generator_of(rng)
     found = [*_neurons(target, measure, count, draws, expectation, generator, threads)]
-    if target.temperature == 0:
+    if not noisy:
         found += _convexity(model, measure)
     elif isinstance(measure, Density):
         reduced = reduction_for(model, measure)
         assert reduced is not None  # a density is in reduced coordinates
         found += _entropy(reduced, measure)
     if isinstance(target, Model):
-        found.append(_chaos(target, measure))
+        points, weights = merged(*as_measure(measure, "measure", row_of(target)))
+        known = constants(target, points, weights, _evaluator(target, expectation, threads), generator)
+        drawn = [quantise(target, measure, count, rng=generator) for _ in range(min(draws, 20))]
+        found += chaos(target, points, weights, known, drawn, end, expectation, threads)
+        if end is not None:
+            found += tangent(target, drawn[0], end, expectation, threads)
     return found
 
 
@@ -203,49 +182,5 @@ def _entropy(reduced: ReducedModel, density: Density) -> Iterator[Theorem]:
             "inf R": f"mf.optimum on the box, gap {best.gap:.1e}",
         },
         left,
-        math.nan,
+        nan,
     )
-
-
-def _chaos(model: Model, measure: MeasureLike) -> Theorem:
-    """The quantities that propagation of chaos bounds, with constants that are not explicit."""
-    network, d = model.network, int(model.d)
-    points, weights = as_measure(measure, "measure", row_of(model))
-    z = np.linspace(-_REACH, _REACH, _STEPS)
-    sigma = network.activation
-    within = f"on [−{_REACH:g}, {_REACH:g}]"
-    a = np.abs(points[:, 0]) if network.has_a else np.ones(len(points))
-    norms = np.linalg.norm(points[:, network.row(0) :], axis=1)
-    known = {
-        "σ bounded": f"sup|σ| = {_largest(sigma(z))} {within}",
-        "σ Lipschitz": f"sup|σ'| = {_largest(sigma.derivative(z))} {within}",
-        "σ' Lipschitz": (
-            "no: kinks" if sigma.kinks
-            else f"sup|σ''| = {_largest(sigma.second_derivative(z))} {within}"
-        ),
-        "output weights bounded": f"sup|a| = {a.max():.4g}, mean {weights @ a:.4g} on the measure",
-        "weights": f"sup|w| = {norms.max():.4g} on the measure",
-        "inputs sub-Gaussian": _inputs(model, d),
-        "constant": "not explicit; theory.ladder measures rates",
-    }  # fmt: skip
-    left = math.nan
-    return Theorem(
-        "propagation of chaos", "sup_t|R_N − R| ≤ C e^{CT} err_{N,D}: eq. (10.4)", known, left, math.nan
-    )
-
-
-def _largest(values: FloatArray) -> str:
-    return f"{np.abs(values).max():.4g}"
-
-
-def _inputs(model: Model, d: int) -> str:
-    """The largest variance of ⟨u, x⟩ over unit vectors u, in closed form or on nodes."""
-    parts = model.data._parts()
-    if parts is not None:
-        roots = [np.linalg.norm(part.root(np.eye(d)), 2) for part in parts]
-        return f"Gaussian parts, ‖Σ‖ ≤ {max(roots) ** 2:.4g}"
-    nodes = model.data._node_sampler
-    if nodes is None:
-        return "not known"
-    X, _ = nodes.draw(0, 0, nodes.size)
-    return f"finite: sup|x| = {np.linalg.norm(X, axis=1).max():.4g}"

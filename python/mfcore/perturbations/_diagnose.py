@@ -33,7 +33,8 @@ class Diagnosis:
         residual: √∫|∇Ψ_λ|²dρ over trained entries: 0 at a limit point of the flow.
         on_support: Least, mean and largest Ψ_λ on the atoms; equal numbers at a minimum over all measures. Of
             homogeneous networks they are those of atoms scaled to |θ| = 1, and 0 at a minimum.
-        lowest: The least Ψ_λ found anywhere, on |θ| = 1 for homogeneous networks.
+        lowest: The least Ψ_λ found anywhere, on |θ| = 1 for homogeneous networks. Without a certificate that
+            is a search from some starts: nothing lower is excluded, and `gap` is then no proven bound.
         argmin: Where; what is missing in the support if `depth` > 0.
         depth: How far `lowest` is below the mean on the support, or below 0 for homogeneous networks: a
             minimum has 0.
@@ -62,7 +63,8 @@ class Diagnosis:
         return (
             f"Diagnosis(risk={self.risk:.6g}, residual={self.residual:.2g}, depth={self.depth:.3g}, "
             f"gap={self.gap:.3g}, on_support=[{low:.6g}, {mean:.6g}, {high:.6g}], lowest={self.lowest:.6g}, "
-            f"homogeneous={self.homogeneous}, hole={self.hole:.3g})"
+            f"homogeneous={self.homogeneous}, hole={self.hole:.3g}, "
+            f"lowest by {'mf.certificate' if self.certificate is not None else 'a search: no proof'})"
         )
 
 

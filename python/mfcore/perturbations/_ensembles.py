@@ -12,10 +12,11 @@ from ..model import Model
 from ..neurons._flow import rates_of
 from ..reductions._model import ReducedModel
 
-_FIRST_STEPS = 32  # of the whole run
+FIRST_STEPS = 32  # of the whole run
 _MOST_STEPS = 1 << 15
-_JUDGED = 256  # steps from which on the changes of f tell how many more there must be
-_ENOUGH = 1e-9  # change of f, relative to 1 + |f|, when steps are halved
+_JUDGED = 128  # steps from which on the changes of f tell how many more there must be
+_NANOSECONDS, _MOST_SECONDS = 12.0, 600.0  # of an atom at a node; of a call
+ENOUGH = 1e-9  # change of f, relative to 1 + |f|, when steps are halved
 
 
 class Field(Protocol):
@@ -51,33 +52,38 @@ class NeuronField:
         noise: float | None = None,
     ) -> None:
         network = model.network
-        self._network, self._X, self._row = network, X, network.row(0)
+        self.network, self.X, self._row = network, X, network.row(0)
         self.weights, self.targets = np.full(len(y), 1 / len(y)) if weights is None else weights, y
         self.noise, self.numbers = model.data.noise_power() if noise is None else noise, 4 * len(y)
         speeds = dict(zip("abw", rates_of(model.rates), strict=True))
-        self._rates = np.zeros(self._row + X.shape[1])
+        self.rates = np.zeros(self._row + X.shape[1])
         for block, where in network.blocks(X.shape[1]).items():
-            self._rates[where] = speeds[block] if block in network.trained else 0.0
-        self._ridge, self._temperature = model.ridge, model.temperature
+            self.rates[where] = speeds[block] if block in network.trained else 0.0
+        self.ridge, self._temperature = model.ridge, model.temperature
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the velocity has derivatives that `_variations` knows."""
+        return not self.network.activation.kinks and not self.network.sphere
 
     def __call__(self, theta: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """dθ/dt and f."""
-        network, row = self._network, self._row
+        network, row = self.network, self._row
         a = theta[..., :1] if network.has_a else np.ones((*theta.shape[:2], 1))
-        z = theta[..., row:] @ self._X.T
+        z = theta[..., row:] @ self.X.T
         if network.has_b:
             z += theta[..., row - 1, None]
         value, slope = network.activation(z), a * network.activation.derivative(z)
         f = network.scale * np.matmul((masses * a[..., 0])[:, None], value)[:, 0]
         residual = network.scale * self.weights * (f - self.targets)
         slope *= residual[:, None]
-        velocity = self._ridge * theta
-        velocity[..., row:] += slope @ self._X
+        velocity = self.ridge * theta
+        velocity[..., row:] += slope @ self.X
         if network.has_b:
             velocity[..., row - 1] += slope.sum(axis=-1)
         if network.has_a:
             velocity[..., 0] += np.matmul(value, residual[..., None])[..., 0]
-        velocity *= -self._rates
+        velocity *= -self.rates
         if network.sphere:
             w, along = theta[..., row:], velocity[..., row:]
             along -= w * (np.sum(along * w, axis=-1) / np.sum(w * w, axis=-1))[..., None]
@@ -85,34 +91,34 @@ class NeuronField:
 
     def settled(self, theta: FloatArray) -> FloatArray:
         """The rows; weights on the sphere have norm 1 again."""
-        if self._network.sphere:
+        if self.network.sphere:
             w = theta[..., self._row :]
             w /= np.linalg.norm(w, axis=-1)[..., None]
         return theta
 
     def kicked(self, theta: FloatArray, h: float, rng: np.random.Generator) -> FloatArray:
         """θ + √(2h·rate·temperature) g."""
-        return theta + np.sqrt(2 * h * self._rates * self._temperature) * rng.normal(size=theta.shape[-2:])
+        return theta + np.sqrt(2 * h * self.rates * self._temperature) * rng.normal(size=theta.shape[-2:])
 
     def slopes(self, theta: FloatArray) -> FloatArray:
         """rate·∇σ*(x_q; θ_i), (Q, m, D): a step of SGD on one sample is h·(y − f) times it."""
-        network, row = self._network, self._row
+        network, row = self.network, self._row
         a = theta[:, :1] if network.has_a else np.ones((len(theta), 1))
-        z = theta[:, row:] @ self._X.T
+        z = theta[:, row:] @ self.X.T
         if network.has_b:
             z += theta[:, row - 1, None]
         gain = (a * network.activation.derivative(z)).T
-        out = np.empty((len(self._X), *theta.shape))
-        out[..., row:] = gain[..., None] * self._X[:, None]
+        out = np.empty((len(self.X), *theta.shape))
+        out[..., row:] = gain[..., None] * self.X[:, None]
         if network.has_b:
             out[..., row - 1] = gain
         if network.has_a:
             out[..., 0] = network.activation(z).T
-        return network.scale * self._rates * out
+        return network.scale * self.rates * out
 
     def decay(self, theta: FloatArray) -> FloatArray:
         """The velocity by weight decay, −rate·λθ."""
-        return -self._rates * self._ridge * theta
+        return -self.rates * self.ridge * theta
 
 
 class FeatureField:
@@ -195,25 +201,44 @@ def drifted(field: Field, theta: FloatArray, masses: FloatArray, h: float) -> Fl
     return field.settled(theta + (h / 6) * (one + 2 * two + 2 * three + four))
 
 
-def steps_for(field: Field, start: FloatArray, masses: FloatArray, times: FloatArray) -> int:
+def steps_for(
+    field: Field,
+    start: FloatArray,
+    masses: FloatArray,
+    times: FloatArray,
+    enough: float = ENOUGH,
+    first: int = FIRST_STEPS,
+) -> int:
     """Steps at which f no longer changes; a ValueError as soon as it is clear that they are too many."""
     if times[-1] == 0:
         return 1
-    steps, before = _FIRST_STEPS, math.inf
+    steps, before = first, math.inf
     coarse = predictions(field, start, masses[None], times, steps)
     while steps < _MOST_STEPS:
         steps *= 2
         fine = predictions(field, start, masses[None], times, steps)
-        change, enough = float(np.abs(fine - coarse).max()), _ENOUGH * (1 + float(np.abs(fine).max()))
-        if change <= enough:
+        change, most = float(np.abs(fine - coarse).max()), enough * (1 + float(np.abs(fine).max()))
+        if change <= most:
             return steps
         if steps >= _JUDGED and change < before:  # it falls by the same factor with each halving
-            halvings = math.log(change / enough) / math.log(before / change)
+            halvings = math.log(change / most) / math.log(before / change)
             if steps * 2**halvings > _MOST_STEPS:
                 break
         coarse, before = fine, change
     raise ValueError(
-        f"horizon must be reached by {_MOST_STEPS} steps with f accurate to 1e-9, got {times[-1]:g}, where "
-        f"f changes by {change:.1e} from {steps // 2} to {steps} steps; try a shorter one, or a smooth "
+        f"horizon must be reached by {_MOST_STEPS} steps with f accurate to {enough:.0e}, got {times[-1]:g}, "
+        f"where f changes by {change:.1e} from {steps // 2} to {steps} steps; try a shorter one, or a smooth "
         "activation"
     )
+
+
+def check_cost(sources: int, atoms: int, field: Field, steps: int) -> None:
+    """Refuse differences that would take too long, by a count of operations, not by a measured time."""
+    nodes = len(field.targets)
+    seconds = 1e-9 * _NANOSECONDS * 16.0 * sources * atoms * nodes * steps
+    if seconds > _MOST_SECONDS:
+        raise ValueError(
+            f"atoms must be fewer for fluctuations by differences, which take about {seconds:.0f} s here "
+            f"({sources} directions, {atoms} atoms, {nodes} nodes, at least {steps} steps), got {atoms}. The "
+            "start of neurons off the sphere whose activation is smooth needs no differences"
+        )

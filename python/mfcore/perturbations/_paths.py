@@ -50,6 +50,8 @@ class RiskPath:
     def convexity(self) -> float:
         """The constant κ of displacement convexity at the places s: the least of (d²R/ds²)/W₂².
 
+        Between these places, and along other geodesics, it may be smaller.
+
         R along this geodesic is at most (1 − s)R(ρ₀) + sR(ρ₁) − κs(1 − s)W₂²/2; nan for mixtures, and where
         both ends are one.
 
@@ -75,7 +77,7 @@ class RiskPath:
     def __repr__(self) -> str:
         return (
             f"RiskPath({self.path}, risk={self.risk[0]:.6g} … {self.risk[-1]:.6g}, "
-            f"least second derivative={self.second.min():.6g})"
+            f"least second derivative={self.second.min():.6g} of {len(self.s)} places)"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._base.check import FloatArray
-from ._ensembles import NeuronField, drifted, predictions
+from ._ensembles import NeuronField, check_cost, drifted, predictions
 
 _SHIFT = 1e-2  # largest distance that an atom is moved
 _LEAST = 1e-12  # share of the noise's variance that is left out
@@ -75,6 +75,7 @@ def _from(
 ) -> list[FloatArray]:
     """Integrands of the three at one s, (3, later times), by differences of two orders."""
     ways = _principal(field, theta, masses)
+    check_cost(len(ways) * _PANELS * 4, len(masses), field, steps // 2)
     f = predictions(field, theta, masses[None], later, steps, now=s)[0]
     residual = field.weights * (f - field.targets)
     e = _SHIFT / (1 + np.abs(ways).max(axis=(1, 2)))

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._base import check
+from .._base import check, course
 from .._base.check import FloatArray
+from .._base.course import Course, Force, forces_at
 from ._given import Batched, flags, frozen, names_of, numbers
 from ._tables import LowRank, Table
 
@@ -44,8 +45,8 @@ class ReducedModel:
         features: Callable from z, shape (n, k), to Φ_q(z), shape (n, Q).
         gradients: Callable from z to ∂Φ_q/∂z_c, shape (n, Q, k). None: whatever needs gradients is refused.
         noise: τ² = E Var(y | q), part of the risk that no network can explain.
-        ridge: λ ≥ 0.
-        temperature: 1/β ≥ 0.
+        ridge: λ ≥ 0, or a function of t, as of an `mf.Model`.
+        temperature: 1/β ≥ 0, or a function of t.
         volume: Exponents e_c of the volume element Π z_c^{e_c} dz, such as d − 1 for a radius in R^d. They
             matter with noise only.
         log_volume: Log of a constant in front of that volume element, such as the area of a unit sphere: it
@@ -86,8 +87,8 @@ class ReducedModel:
     features: ArrayFunction
     gradients: ArrayFunction | None = None
     noise: float = 0.0
-    ridge: float = 0.0
-    temperature: float = 0.0
+    ridge: Force = 0.0
+    temperature: Force = 0.0
     volume: tuple[float, ...] = ()
     log_volume: float = 0.0
     nonnegative: tuple[bool, ...] = ()
@@ -115,8 +116,9 @@ class ReducedModel:
         put("targets", frozen(check.array(self.targets, "targets", shape=weights.shape)))
         put("features", Batched(self.features, "features", k, (len(weights),)))
         put("gradients", Batched(self.gradients, "gradients", k, (len(weights), k)))
-        for name in ("noise", "ridge", "temperature"):
-            put(name, check.number(getattr(self, name), name, at_least=0))
+        put("noise", check.number(self.noise, "noise", at_least=0))
+        for name in ("ridge", "temperature"):
+            put(name, course.force(getattr(self, name), name))
         put("volume", numbers(self.volume, "volume", k, 0.0))
         put("log_volume", check.number(self.log_volume, "log_volume"))
         if min(self.volume) <= -1:
@@ -157,6 +159,20 @@ class ReducedModel:
         if self.inputs is None:
             raise ValueError("nodes must be those of a reduction that mfcore made, got features by hand")
         return self.inputs.nodes
+
+    def at(self, t: float) -> ReducedModel:
+        """With the numbers that temperature and ridge are at time t: see `Model.at`.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> square = mf.ReducedModel(
+            ...     coordinates=["z"], weights=[1.0], targets=[1.0], features=lambda z: z**2,
+            ...     temperature=lambda t: 1 / (1 + t),
+            ... )
+            >>> square.at(1.0).temperature
+            0.5
+        """
+        return forces_at(self, check.number(t, "t", at_least=0))
 
     def V(self, theta: FloatArray) -> FloatArray:
         """V(z) = −Σ p_q y_q Φ_q(z) for every row, shape (n,)."""
@@ -243,7 +259,9 @@ class ReducedModel:
         shown.append(f"nodes={len(self.weights)}")
         for name in ("d", "noise", "ridge", "temperature", "node_error"):
             value = getattr(self, name)
-            if value:
+            if isinstance(value, Course):
+                shown.append(f"{name}={value!r}")
+            elif value:
                 shown.append(f"{name}={value:.0e}" if name == "node_error" else f"{name}={value:g}")
         return f"ReducedModel({', '.join(shown)})"
 

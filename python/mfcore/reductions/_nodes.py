@@ -74,9 +74,9 @@ def nodes_of(model: Model, limit: bool, n: int | None, finer: bool = False) -> N
         return _plain(model, n, finer)
     if isinstance(law, Dataset):
         raise ValueError(
-            f"data must have a symmetry to be reduced to the few coordinates in which the limit runs, or "
-            f"neurons at most {MAX_PLAIN_ROW} parameters, got {law!r} with {model.row}; without a reduction "
-            "mf.SGD, mf.GD and mf.Particles run, and mf.Nonlinear(N, mf.Particles(20 * N)) for the limit"
+            f"data must have a symmetry, which leaves the limit few coordinates, got {law!r}: without one, "
+            f"neurons may have at most {MAX_PLAIN_ROW} parameters, and these have {model.row}. For the limit "
+            "use mf.Nonlinear(N, mf.Particles(20 * N)), which runs on any data, as networks do"
         )
     raise ValueError(
         f"data must have a symmetry to be reduced, got {law!r}; laws with a reduction: {_reduced_laws()}; "

@@ -14,6 +14,7 @@ import numpy as np
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.course import Course
 from ..activations import Activation
 from ..init._scalar import MOST_NODES
 from ._init import reduced_init
@@ -85,9 +86,9 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
     # Volume and start are those of the model's own d, also where the features are those of the limit.
     d = float(model.data.d)
     dims = found.own_dims
-    if model.temperature > 0 and math.isinf(d) and radii:
+    if math.isinf(d) and radii and (isinstance(model.temperature, Course) or model.temperature > 0):
         raise ValueError(
-            f"temperature must be 0 at d=inf, got {model.temperature:g}: in infinitely many directions noise "
+            f"temperature must be 0 at d=inf, got {model.temperature!r}: in infinitely many directions noise "
             "drives radii to infinity; use a finite d, with reduce(limit=True) for the limit's features"
         )
     flat = len(outer) + len(directions)

@@ -8,11 +8,13 @@ import numpy as np
 
 from .. import _core
 from .._base.check import FloatArray
+from .._base.course import largest
 from .._base.rng import derive
 from ..measures._tangent import LinearMeasure
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._reduced import model_of
+from ._rung import Rung
 
 # A run has diverged when its risk is more than this times its scale, max(R(0), E y²). Growth on the way, as
 # of large steps that settle at last, is far below: a network that leaves the stable range grows without end.
@@ -42,7 +44,7 @@ class Guard:
             row += int(sum(reduced.volume))
         elif isinstance(model, Model) and model.row is not None:
             row = model.row
-        self._spread = 2 * model.temperature * max(*rates, 1.0) * row
+        self._temperature, self._spread = model.temperature, 2 * max(*rates, 1.0) * row
 
     def rough(self, theta: FloatArray | LinearMeasure) -> Any:
         """The risk of a network on few samples, or those of replicas."""
@@ -53,6 +55,15 @@ class Guard:
             return np.array([self.rough(rows) for rows in theta])
         network, masses = model_of(self._model).network, np.full(len(theta), 1 / len(theta))
         return self.of(network.scale * _core.predict(network._core, theta, masses, self._X, 0))
+
+    def rough_of(self, rung: Rung) -> Any:
+        """The same of a run, by its method `predict` if it has one: of each replica, without a copy."""
+        predict = getattr(rung, "predict", None)
+        if predict is None:
+            measure: Any = rung.measure()
+            return self.rough(measure)
+        risks = np.array([self.of(f) for f in predict(self._X)])
+        return risks if len(risks) > 1 else float(risks[0])
 
     @property
     def inputs(self) -> FloatArray:
@@ -67,7 +78,7 @@ class Guard:
         """Why a run of this risk has diverged; empty if it has not."""
         scale = np.maximum(self.start, self._power)
         with np.errstate(over="ignore"):  # a limit of infinity is none
-            limit = MOST_GROWTH * scale * np.square(1 + self._spread * t)
+            limit = MOST_GROWTH * scale * np.square(1 + self._spread * largest(self._temperature, t) * t)
         beyond = np.asarray(risk) > limit
         if not beyond.any():
             return ""

@@ -68,7 +68,8 @@ class Run:
             standard |= {name: partial(of_rung, limit, name) for name in limit.observed()}
             self._meter: RiskMeter | OwnRisk = OwnRisk(limit, plan.risk)
         else:
-            nobody = isinstance(rung.measure(), TangentLimit)  # whose norms could be observed
+            # A limit of infinitely many neurons has none whose norms could be observed.
+            nobody = not hasattr(rung, "predict") and isinstance(rung.measure(), TangentLimit)
             standard = {} if nobody else standard_observables(model)
             self._meter = RiskMeter(model_of(model), plan.risk, threads)
         if plan.test is not None:
@@ -181,8 +182,7 @@ class Run:
         with np.errstate(over="ignore", invalid="ignore"):
             if self._limit is not None:
                 return self._limit.risk()[0]
-            measure: Any = self._rung.measure()
-            return self._guard.rough(measure)
+            return self._guard.rough_of(self._rung)
 
     def _judged(self) -> str:
         """Whether a run that has reached the horizon is completed, or diverged on the last stretch."""

@@ -22,6 +22,7 @@ from ..measures._measure import Cloud, Density
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._advice import advise_parity
+from ._changing import begin
 from ._checkpoint import Checkpoint, Found, Plan, run_described, vacant
 from ._observe import standard_observables
 from ._pieces import SplitCheckpoint, assembled, pieces_of
@@ -54,7 +55,8 @@ def solve(
     """Run one rung of the ladder from ρ₀ to the horizon on the clock t.
 
     Args:
-        model: What is learned; for the rungs of the limit also an `mf.ReducedModel`.
+        model: What is learned; for the rungs of the limit also an `mf.ReducedModel`. Its temperature and
+            ridge may be functions of t, see `Model.at`.
         method: What moves: `mf.SGD`, …
         horizon: T > 0. Of methods with fixed steps the last one is shortened where T is no multiple of them.
         save_at: Times to record, increasing, or how many (evenly spaced, 0 and T included; default 51); see
@@ -246,7 +248,7 @@ def _limit(max_seconds: float | None) -> Limit:
 
 def begun(method: Method, model: Model | ReducedModel, number: int, threads: int, plan: Plan) -> Rung:
     """A run at t = 0, whose clock knows the horizon."""
-    rung = method.begin(model, seed_of(number), threads)
+    rung = begin(method, model, seed_of(number), threads)
     clock = clock_of(rung)
     if clock is not None:
         clock.end = plan.horizon

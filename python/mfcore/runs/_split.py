@@ -177,7 +177,7 @@ class Whole(RiskMeter):
 
 
 def gather(run: Trajectory, comm: Any) -> Trajectory | None:
-    """The run of a split network with all of its neurons, on rank 0; None on the others, which must call too.
+    """Collect all neurons of a split network on rank 0; the other ranks get None, and must call too.
 
     `mf.solve` with ``comm=`` splits the network: rank r of k holds neurons ⌊rN/k⌋ … ⌊(r+1)N/k⌋ − 1, and
     ``run.final`` and ``run.kept`` on each rank are these. The risk and the standard observables on every rank

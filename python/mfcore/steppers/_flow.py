@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -62,8 +63,16 @@ class Flow:
             what = "mf.Exact() or mf.MonteCarlo(samples, rng)"
             check.instance(expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
         self.model, self.theta, self.t = model, own(theta, model.network.row(0), model.row), 0.0
-        self._system = system_of(model, len(theta), expectation, check.threads(threads))
+        self._options = (expectation, check.threads(threads))
+        self._system = system_of(model, len(theta), *self._options)
         self._turn = Turn()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_system"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._system = system_of(self.model, len(self.theta), *self._options)
 
     def __repr__(self) -> str:
         n, row = self.theta.shape

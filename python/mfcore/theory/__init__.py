@@ -17,7 +17,7 @@ from ..lazy._bounds import LazyBounds, lazy_bounds
 from ..lazy._kernel import tangent_kernel
 from ..lazy._laziness import Laziness, laziness
 from ..perturbations._approximation import approximation_gap, path_norm
-from ..perturbations._bounds import Theorem, bounds
+from ..perturbations._bounds import bounds
 from ..perturbations._diagnose import Diagnosis, diagnose
 from ..perturbations._fixed_points import FixedPoint, fixed_points
 from ..perturbations._fluctuations import Fluctuations, fluctuations
@@ -25,6 +25,7 @@ from ..perturbations._paths import RiskPath, along
 from ..perturbations._quantise import quantise
 from ..perturbations._relaxation import Relaxation, relaxation
 from ..perturbations._stability import Stability, stability
+from ..perturbations._theorem import Theorem
 from ._budget import GAPS, RUNGS, Bound, Ladder
 from ._coefficients import fourier, hermite
 from ._filtered import filtered_pca
@@ -32,6 +33,7 @@ from ._kernel_ridge import RegressionDraws, kernel_ridge
 from ._ladder import ladder
 from ._leap import information_exponent, isoleap, leap
 from ._rates import Rate, Rates, rates_in_dimension
+from ._second_layer import second_layer
 from ._spectrum import RegressionRisk, Spectrum, regression_risk, zonal_spectrum
 from ._steps import StepProposal, modified_flow, propose_step
 
@@ -78,6 +80,7 @@ __all__ = [
     "rates_in_dimension",
     "regression_risk",
     "relaxation",
+    "second_layer",
     "stability",
     "tangent_kernel",
     "zonal_spectrum",

@@ -87,7 +87,7 @@ def leap(target: Any) -> int:
 
 
 def isoleap(target: Any, *, tolerance: float = _TOLERANCE) -> int:
-    """max over rotations R of Leap(h∘R), for Gaussian inputs: the leap that no choice of axes hides.
+    """Compute the leap of a target in its hardest axes: max over rotations R of Leap(h∘R), Gaussian inputs.
 
     Computed exactly, without a search. With threshold k, let V be the directions found so far and V⁺ those
     on which the part of h of degree at most k across V depends. In axes along V, V⁺, … terms of at most k new

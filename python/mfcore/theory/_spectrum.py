@@ -85,7 +85,7 @@ def zonal_spectrum(
     inputs: str = "sphere",
     blocks: Sequence[str] | None = None,
 ) -> Spectrum:
-    """Eigenvalues of k(x, x') = h(⟨x, x'⟩/d) on the sphere of radius √d or on the hypercube.
+    """Compute the eigenvalues, by degree, of a kernel k(x, x') = h(⟨x, x'⟩/d) on the sphere or the hypercube.
 
     λ_k = E h(u)P_k(u), u = ⟨x, x'⟩/d for two independent inputs, P_k the orthogonal polynomial of degree k
     (Legendre's in dimension d, or Krawtchouk's) with P_k(1) = 1; and h(1) = Σ_k λ_k m_k.
@@ -133,7 +133,7 @@ def regression_risk(
     ridge: float = 0.0,
     noise: float = 0.0,
 ) -> RegressionRisk:
-    """Risk of kernel ridge regression f̂ = K(·, X)(K + ridge·I)⁻¹y in high dimension.
+    """Predict the risk of kernel ridge regression f̂ = K(·, X)(K + ridge·I)⁻¹y in high dimension.
 
     The effective ridge κ solves n = Σ_k m_kλ_k/(λ_k + κ) + (ridge + tail)/κ, and
 

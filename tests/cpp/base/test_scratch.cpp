@@ -1,6 +1,7 @@
 // Memory that kernels give back and take again.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <thread>
 
@@ -60,4 +61,26 @@ TEST_CASE("a store that holds many sizes forgets the oldest") {
     for (std::size_t k = 1; k <= kSizes; ++k) store.give(store.take(k * 4096), k * 4096);
     CHECK(store.kept() > 0);
     CHECK(store.kept() < kSizes * (kSizes + 1) / 2 * 4096);
+}
+
+TEST_CASE("what a run kept is left to its thread, and the next run takes it") {
+    void* first = nullptr;
+    for (int run = 0; run < 2; ++run) {
+        ScratchStore store(SIZE_MAX);
+        const ScratchStore::Scope scope(store);
+        void* const block = store.take(3 * kMega);
+        if (run == 0) first = block;
+        CHECK(block == first);
+        store.give(block, 3 * kMega);
+        CHECK(store.kept() == 3 * kMega);
+    }
+    CHECK(ScratchStore::mine().kept() >= 3 * kMega);
+}
+
+TEST_CASE("a filled vector is of zeros, whatever was in its memory before") {
+    for (int run = 0; run < 2; ++run) {
+        FilledScratch<double> v(1 << 15);
+        CHECK(std::count(v.begin(), v.end(), 0.0) == 1 << 15);
+        std::fill(v.begin(), v.end(), 7.0);
+    }
 }

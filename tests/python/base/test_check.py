@@ -247,7 +247,7 @@ def test_what_cannot_be_used_is_refused_with_argument_rule_and_value(value, erro
         (np.ones(3), (None, 3), "X must have shape (any, 3), got (3,)"),
         (np.ones((2, 4)), (None, 3), "X must have shape (any, 3), got (2, 4)"),
         (np.ones((2, 3, 1)), (2, 3), "X must have shape (2, 3), got (2, 3, 1)"),
-        (1.0, (None,), "X must have shape (any,), got ()"),
+        (1.0, (None,), "X must have shape (any,), got (); a single number goes in a list, [1.0]"),
         ([1.0, 2.0], (3,), "X must have shape (3,), got (2,)"),
     ],
 )

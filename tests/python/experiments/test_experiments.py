@@ -156,6 +156,20 @@ def test_ctrl_c_while_a_run_is_timed_ends_the_work(monkeypatch):
     assert not work.runs  # the run itself was not begun
 
 
+def test_a_machine_too_busy_to_time_a_run_still_runs_it(monkeypatch):
+    def late(model, method, **options):
+        if options.get("max_seconds") is not None:
+            raise TimeoutError("max_seconds = 1 passed while mfcore prepared the start of the run")
+        return mf.solve(model, method, **options)
+
+    monkeypatch.setattr("mfcore.experiments._work.solve", late)
+    told = []
+    Work(tell=told.append).solve(
+        "run", isotropic_gaussians.MODEL, mf.SGD(8, step=0.01), steps=10, horizon=0.1
+    )
+    assert told == ["run: 10 steps …"]
+
+
 def test_a_run_that_diverges_is_an_error():
     linear = mf.Model(
         data=mf.data.Linear(w=[1.0, 2.0]), network=mf.Network(mf.activations.linear), init=mf.init.Radial(1.0)
@@ -244,7 +258,7 @@ def test_reproduce_all_makes_every_experiment_and_stops_at_the_first_that_fails(
 
     def performed(name, *, quick, work):
         asked.append((name, quick))
-        return replace(isotropic, name=name, animation=None)
+        return replace(isotropic, name=name, figure=Figure(figsize=(1, 1)), animation=None)
 
     monkeypatch.setattr("mfcore.experiments.run", performed)
     code, said, _ = run(capsys, "reproduce", "all", "--quick", "--out", str(tmp_path / "all"))

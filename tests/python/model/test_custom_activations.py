@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import mfcore as mf
+import numba
 import numpy as np
 import pytest
 from mfcore import _core
@@ -83,7 +84,7 @@ def test_user_data_of_a_low_level_callable_arrive():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: custom(np.sin), "slope must be a function of arrays"),
+        (lambda: custom(np.sin), "slope must be the derivative of function, as a function of arrays"),
         (lambda: custom("sin", slope=np.cos), "function must be callable"),
         (lambda: custom(spans(), slope=np.cos), "slope and curvature must be left out"),
         (lambda: custom(ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(abs)), "function must be void f"),
@@ -209,7 +210,6 @@ def test_the_core_keeps_what_it_calls():
 
 
 def test_numba_makes_a_function_of_spans():
-    numba = pytest.importorskip("numba", reason="of the extra bench; ctypes stands in for it above")
     pointer = numba.types.CPointer(numba.types.float64)
 
     @numba.cfunc(numba.types.void(numba.types.int64, *[pointer] * 4, numba.types.voidptr))

@@ -15,9 +15,7 @@ Z = np.linspace(-3.0, 3.0, 61)
 @pytest.fixture(params=["numba", "numpy"])
 def way(request, monkeypatch):
     """Formulas compiled by numba, or as functions of arrays."""
-    if request.param == "numba":
-        pytest.importorskip("numba", reason="of the extra bench; the other way needs nothing")
-    else:
+    if request.param == "numpy":
         monkeypatch.setattr(_expression, "find_spec", lambda name: None)
     _expression._compiled.cache_clear()
     yield request.param

@@ -72,13 +72,67 @@ def test_hypotheses_are_computed_where_they_are_known():
     ]
     assert found.holds is None
     assert found.hypotheses["σ' Lipschitz"] == "no: kinks"
-    assert found.hypotheses["inputs sub-Gaussian"] == "Gaussian parts, ‖Σ‖ ≤ 2.25"
+    assert "‖Σ‖ ≤ 2.25, ‖x‖_ψ2 ≤ 2.449" in found.hypotheses["inputs sub-Gaussian"]  # √(8/3)·1.5
+    assert found.hypotheses["σ Lipschitz"] == "sup|σ'| = 1 (closed form)"
     assert "sup|a| = 2" in found.hypotheses["output weights bounded"]
     assert "not compared" in str(found)
+
+
+def test_lipschitz_constants_of_a_linear_network_are_those_of_its_covariance():
+    """∇V = −E xy, ∇₁U(θ, θ') = Σθ', both constant in θ: U has the mixed derivative alone."""
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    model = mf.Model(mf.data.Dataset(X, X @ [1.0, 2.0]), mf.Network(mf.activations.linear))
+    rho = np.array([[3.0, 4.0], [0.0, 1.0]])
+    known = by_name(theory.bounds(model, rho, neurons=2, replicas=2))["propagation of chaos"].hypotheses
+    sigma = X.T @ X / 6
+    assert known["∇V"].startswith(f"sup|∇V| = {np.linalg.norm(sigma @ [1.0, 2.0]):.4g}, Lipschitz ")
+    assert known["∇U"].startswith(f"sup|∇₁U| = {np.linalg.norm(sigma @ rho.T, axis=0).max():.4g}, Lips")
+    assert float(known["∇U"].split("Lipschitz ")[1].split()[0]) < 1e-9
+
+
+def test_the_lipschitz_constant_of_a_product_is_found_by_search():
+    """a·tanh(wx) on one sample (1, y): ∇V = −y(tanh w, a/cosh²w), its derivative a matrix of 2 by 2."""
+    network = mf.Network(mf.activations.tanh, output="trained")
+    model = mf.Model(mf.data.Dataset([[1.0]], [1.5]), network)
+    a, w = 0.7, 0.4
+    slope, bend = 1 / math.cosh(w) ** 2, -2 * math.tanh(w) / math.cosh(w) ** 2
+    exact = 1.5 * np.abs(np.linalg.eigvalsh([[0.0, slope], [slope, a * bend]])).max()
+    found = theory.bounds(model, [[a, w]], neurons=2, replicas=2)
+    known = by_name(found)["propagation of chaos"].hypotheses["∇V"]
+    assert float(known.split("Lipschitz ")[1].split()[0]) == pytest.approx(exact, rel=2e-3)
+
+
+def test_with_a_horizon_flows_measure_chaos_and_the_lemmas_of_the_tangent_kernel():
+    """Networks of scale 20 on 5 points are nearly linear: all three lemmas hold."""
+    rng = np.random.default_rng(0)
+    model = mf.Model(
+        mf.data.Dataset(rng.normal(size=(5, 3)), rng.normal(size=5)),
+        mf.Network(mf.activations.tanh, output="trained", scale=20.0),
+    )
+    rho = rng.normal(size=(60, 4))
+    found = by_name(theory.bounds(model, rho, neurons=30, replicas=3, horizon=0.01, rng=1))
+    lemmas = [found[f"tangent kernel, {what}"] for what in ("risk", "displacement", "gradients")]
+    assert all(lemma.holds for lemma in lemmas)
+    assert all(0 < lemma.left <= lemma.right for lemma in lemmas)
+    chaos = found["propagation of chaos"]
+    assert chaos.left > 0
+    assert math.isnan(chaos.right)
+    assert "left/err" in chaos.hypotheses["constant"]
+    assert found["propagation of chaos, dimension-free"].left == chaos.left
+
+
+def test_lemmas_that_do_not_apply_say_why():
+    model = mf.Model(mf.data.Dataset([[1.0], [-2.0]], [1.0, 0.0]), mf.Network(mf.activations.relu), ridge=0.1)
+    found = by_name(theory.bounds(model, [[1.0], [-1.0]], neurons=2, replicas=2, horizon=0.1))
+    lemma = found["tangent kernel, risk"]
+    assert lemma.holds is None
+    assert "without ridge" in lemma.hypotheses["not known"]
 
 
 def test_wrong_numbers_are_named():
     with pytest.raises(ValueError, match="replicas"):
         theory.bounds(waves(0, 1), [0.0], replicas=1)
+    with pytest.raises(ValueError, match="horizon"):
+        theory.bounds(waves(0, 1), [0.0], horizon=0.0)
     with pytest.raises(ValueError, match="neurons"):
         theory.bounds(waves(0, 1), [0.0], neurons=0)

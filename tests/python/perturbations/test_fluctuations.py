@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy
 from mfcore import theory
-from mfcore.perturbations import _fluctuations
 from mfcore.perturbations._ensembles import FeatureField, NeuronField, predictions
+from mfcore.perturbations._moments import by_differences, by_variations
 from problems import waves
 
 
@@ -39,7 +39,7 @@ def test_a_linear_model_has_the_moments_of_its_mean_weight(ridge):
         spread = 0.64 * decay @ decay
         output = np.trace(sigma @ spread)
         slope = X.T @ (X @ (best - decay @ best) - y) / 6  # ½∇R at w̄(t), which starts at 0
-        assert math.isclose(found.output[k], output, rel_tol=1e-8)  # steps of f: 1e-9
+        assert math.isclose(found.output[k], output, rel_tol=1e-7)  # steps: 1e-6, their error taken away
         assert math.isclose(found.variance[k], 4 * slope @ spread @ slope, rel_tol=1e-7)
         assert math.isclose(found.offset[k], output, rel_tol=1e-7)
 
@@ -53,11 +53,11 @@ def test_a_linear_model_on_normal_inputs_is_as_exact():
     decay = np.exp(-(sigma + 0.1))
     best = sigma * target / (sigma + 0.1)
     gap = best * (1 - decay) - target
-    assert math.isclose(found.output[1], 0.64 * sigma @ decay**2, rel_tol=1e-8)
+    assert math.isclose(found.output[1], 0.64 * sigma @ decay**2, rel_tol=1e-7)
     assert math.isclose(
         found.variance[1], 4 * 0.64 * (sigma * gap * decay) @ (sigma * gap * decay), rel_tol=1e-7
     )
-    assert math.isclose(found.risk[1], sigma @ gap**2 + 0.09, rel_tol=1e-8)
+    assert math.isclose(found.risk[1], sigma @ gap**2 + 0.09, rel_tol=1e-7)
 
 
 def test_at_the_start_they_are_the_constants_of_independent_neurons():
@@ -105,6 +105,43 @@ def test_all_draws_of_two_neurons_kinds_enumerated_have_these_limits(kind):
     got = np.array([found.output, found.variance, found.offset])
     assert np.abs(got - limit).max() < 1e-3 * np.abs(limit).max()  # what 1/N² leaves here
     assert found.error.max() < 1e-2 * np.abs(got).max()
+
+
+@pytest.mark.parametrize(
+    ("network", "options"),
+    [
+        (mf.Network(mf.activations.tanh, output="trained", bias="trained"), {}),
+        (mf.Network(mf.activations.softplus, bias="fixed", scale=2.0), {"rates": {"w": 0.5}}),
+        (mf.Network(mf.activations.erf, output="trained"), {"ridge": 0.1, "rates": {"a": 2.0}}),
+        (mf.Network(mf.activations.hermite([0.3, 1.0, 0.4]), output="trained"), {}),
+    ],
+    ids=["tanh a b w", "softplus b fixed", "erf a w", "polynomial"],
+)
+def test_variational_equations_give_what_differences_give(network, options):
+    """Differences leave ε⁴ = 10⁻⁸ times higher derivatives, and rounding over ε²: 2e-5 of the offset (largest
+    for the polynomial, whose atoms move far), 1e-6 of the rest.
+    """
+    X = np.random.default_rng(3).normal(size=(7, 2))
+    model = mf.Model(mf.data.Dataset(X, np.sin(X[:, 0])), network, **options)
+    rng = np.random.default_rng(4)
+    points, masses = 0.7 * rng.normal(size=(6, model.row)), rng.dirichlet(np.full(6, 5.0))
+    times, field = np.array([0.0, 0.4, 1.0]), NeuronField(model, X, model.data.y)
+    one, _ = by_variations(field, points, masses, times, 256, None)[1:]
+    f = predictions(field, points, masses[None], times, 256)[0]
+    other, _ = by_differences(field, points, masses, times, 256, None, f)
+    scale = np.abs(other[0]).max(axis=1, keepdims=True)
+    assert (np.abs(one[0] - other[0]) < np.array([[1e-6], [1e-6], [2e-5]]) * scale).all()
+
+
+def test_parts_of_the_sources_add_up(monkeypatch):
+    """Sources in passes of two atoms: rounding, 1e-12."""
+    model = dataset(ridge=0.05)
+    points, masses = np.random.default_rng(0).normal(size=(5, 2)), np.full(5, 0.2)
+    field, times = NeuronField(model, model.data.X, model.data.y), np.array([0.0, 1.0])
+    whole = by_variations(field, points, masses, times, 32, None)
+    monkeypatch.setattr("mfcore.perturbations._moments._HELD", 20)
+    for one, other in zip(whole, by_variations(field, points, masses, times, 32, None), strict=True):
+        assert np.allclose(one[..., :2, :], other[..., :2, :], atol=1e-12)
 
 
 def test_clouds_side_by_side_move_as_runs_of_their_own():
@@ -161,6 +198,15 @@ def test_what_is_not_known_is_refused():
     model = mf.Model(dataset().data, sphere, mf.init.Product(w=mf.init.Sphere()), temperature=0.1)
     with pytest.raises(ValueError, match="temperature 0 for fluctuations on the sphere, got"):
         theory.fluctuations(model, 1.0)
+    kinked = mf.Network(mf.activations.relu, output="trained")
+    teacher = mf.data.Teacher(kinked, [[1.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 1.0, 0.0]])
+    with pytest.raises(ValueError, match=r"activation must be smooth for fluctuations .*model\.reduce\(\)"):
+        theory.fluctuations(mf.Model(teacher, kinked, mf.init.Gaussian(std=1.0)), 1.0)
+    many = mf.data.Dataset(np.random.default_rng(0).normal(size=(10_000, 3)), np.zeros(10_000))
+    with pytest.raises(
+        ValueError, match="atoms must be fewer for fluctuations by differences, which take about"
+    ):
+        theory.fluctuations(mf.Model(many, kinked, mf.init.Gaussian(std=1.0)), 1.0)
     law = mf.data.IsotropicGaussians(d=4, delta=0.5)
     gaussian = mf.Model(law, mf.Network(mf.activations.relu), mf.init.Radial(1.0))
     with pytest.raises(ValueError, match=r"expectation must be mf\.MonteCarlo"):
@@ -170,12 +216,3 @@ def test_what_is_not_known_is_refused():
         theory.fluctuations(dataset(init=paired), 1.0)
     with pytest.raises(ValueError, match="start must be given"):
         theory.fluctuations(waves(0, 1), 1.0)
-
-
-def test_the_default_number_of_atoms_is_refused_where_it_takes_minutes(monkeypatch):
-    monkeypatch.setattr(_fluctuations, "_EVALUATIONS", 1e6)
-    law = mf.data.Dataset([[1.0, 0.5], [-1.0, 0.2]], [1.0, -1.0])
-    model = mf.Model(law, mf.Network(mf.activations.tanh), mf.init.Gaussian(0.5))
-    with pytest.raises(ValueError, match=r"atoms must be given where .*, here 256, asks for .*; \d+ atoms"):
-        theory.fluctuations(model, 0.1, [0.0, 0.1])
-    assert theory.fluctuations(model, 0.1, [0.0, 0.1], atoms=36).atoms == 36

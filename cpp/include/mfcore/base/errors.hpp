@@ -4,7 +4,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace mfcore::inline base {
+#include "mfcore/base/level.hpp"
+
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Throw "<argument> <rule>, got <value>" unless `ok`, e.g. require(h > 0, "step", "must be > 0", h).
 template <class Value>
@@ -16,4 +18,4 @@ void require(bool ok, const char* argument, const char* rule, const Value& value
     throw std::invalid_argument(message.str());
 }
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

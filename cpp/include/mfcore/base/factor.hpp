@@ -6,7 +6,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// out = a b.
 void product(ConstMat a, ConstMat b, Mat out);
@@ -23,4 +23,4 @@ std::vector<Index> pivots(ConstMat a);
 /// Solve lower x = b in place of b; only the lower triangle of `lower` is read.
 void solve_lower(ConstMat lower, Mat b);
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -4,8 +4,9 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
+/// A quadrature rule: the integral of f is about the sum of weights[k] f(nodes[k]).
 struct Rule {
     std::vector<double> nodes;    // increasing
     std::vector<double> weights;  // positive, sum 1
@@ -33,4 +34,4 @@ Rule chi_rule(double d);
 /// Covers 9.5 of them.
 Rule angle_rule(double d, double spacing);
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

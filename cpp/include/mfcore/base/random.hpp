@@ -9,7 +9,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline base::random {
+namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 
 /// What the numbers are for. Append only: renumbering would change everybody's results.
 enum class Purpose : std::uint32_t {
@@ -35,6 +35,7 @@ inline constexpr std::array<const char*, 14> kPurposeNames = {
     "shuffle",       "held_out",         "replica",         "probe",          "langevin_span",
     "langevin_rest", "langevin_scalars", "langevin_radius", "langevin_accept"};
 
+/// 128 bits, what Philox makes of one counter.
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
 /// The Philox4x32-10 bijection itself, for comparison with the published known answers.
@@ -76,4 +77,4 @@ void signs(const Stream& stream, std::uint64_t first, Index count, double* out);
 /// stream in the order of the double uniforms.
 void permutation(const Stream& stream, Index n, std::int64_t* out);
 
-}  // namespace mfcore::inline base::random
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::random

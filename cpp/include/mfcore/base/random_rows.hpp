@@ -2,8 +2,9 @@
 // Matrices of random numbers by address (random.hpp), drawn in parallel.
 #include "mfcore/base/random.hpp"
 
-namespace mfcore::inline base::random {
+namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 
+/// Which law the numbers have: uniform on (0, 1), or standard normal.
 enum class Numbers { uniform, normal };
 
 /// out(k, j) = shift + scale z, z being number (first + k) cols + j of the stream: initial parameters, or a
@@ -11,4 +12,4 @@ enum class Numbers { uniform, normal };
 void fill_rows(const Stream& stream, Numbers kind, double shift, double scale, Mat out, int threads = 0,
                Index first = 0);
 
-}  // namespace mfcore::inline base::random
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base::random

@@ -6,7 +6,9 @@
 #include <functional>
 #include <string>
 
-namespace mfcore::inline base {
+#include "mfcore/base/level.hpp"
+
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// How a stretch of a run ended. Python sees these very values.
 enum class End {
@@ -90,6 +92,7 @@ struct BuildInfo {
     std::string version, isa, compiler, eigen, openmp;
     int vector_bits;
 };
+/// The build of the level that this file uses.
 BuildInfo build_info();
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -3,10 +3,14 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace mfcore::inline base {
+#include "mfcore/base/level.hpp"
 
+namespace mfcore::inline MFCORE_LEVEL::inline base {
+
+/// Counts, sizes and numbers of rows.
 using Index = std::ptrdiff_t;
 
+/// A matrix in memory of the caller: entry (i, j) is data[i * stride + j].
 template <class T>
 struct MatView {
     T* data = nullptr;
@@ -31,7 +35,8 @@ struct MatView {
     }
 };
 
+/// A matrix to write to, and one that is only read.
 using Mat = MatView<double>;
 using ConstMat = MatView<const double>;
 
-}  // namespace mfcore::inline base
+}  // namespace mfcore::inline MFCORE_LEVEL::inline base

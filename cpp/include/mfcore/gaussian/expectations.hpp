@@ -6,7 +6,7 @@
 #include "mfcore/network/activation.hpp"
 #include "mfcore/network/network.hpp"
 
-namespace mfcore::inline gaussian {
+namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// Gaussian smoothing T(m, R) = E sigma(m + R G), G ~ N(0, 1), R >= 0, and its derivatives; null outputs are
 /// skipped. Closed forms, except for tanh, sigmoid and softplus: a trapezoid rule in G up to R = 16, with
@@ -70,4 +70,4 @@ struct Mixture {
 void own_potential(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
                    double* value, Mat* grad, int threads = 0);
 
-}  // namespace mfcore::inline gaussian
+}  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -4,8 +4,9 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
+/// The result of compress().
 struct LowRank {
     Index rank = 0;
     std::vector<double> basis;         // n x rank, orthonormal columns
@@ -16,4 +17,4 @@ struct LowRank {
 /// Compress until no entry of the product deviates by more than `tolerance` times the largest entry.
 LowRank compress(ConstMat values, double tolerance);
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

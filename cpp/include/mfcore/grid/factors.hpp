@@ -6,7 +6,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
 /// A matrix that owns its numbers, row by row.
 struct OwnMatrix {
@@ -26,6 +26,7 @@ struct ColumnSpan {
 };
 ColumnSpan column_span(ConstMat table, double tolerance);
 
+/// The factors of a table of two coordinates, named as in the formula above.
 struct TableFactors {
     OwnMatrix first, second, core, nodes;
 };
@@ -44,4 +45,4 @@ struct LineFactors {
 };
 LineFactors factors_of_line(ConstMat table, double tolerance);
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

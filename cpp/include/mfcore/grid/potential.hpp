@@ -8,7 +8,7 @@
 #include "mfcore/base/aligned.hpp"
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
 /// The functions b_k of eq. (2.7). One coordinate: `first` is b itself, cells x rank. Two coordinates:
 /// b_k(i, j) = sum_ab core[a n + b, k] first[i, a] second[j, b], n the columns of `second`.
@@ -78,4 +78,4 @@ private:
     AlignedVector partial_, products_;  // blocks x (a b): first^T mass second; rows x b
 };
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

@@ -10,7 +10,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline grid {
+namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
 /// Functions of one coordinate: on each panel between two edges a Chebyshev series in t = -1 .. 1.
 struct PanelBasis {
@@ -70,4 +70,4 @@ private:
     double rest_ = 0;
 };
 
-}  // namespace mfcore::inline grid
+}  // namespace mfcore::inline MFCORE_LEVEL::inline grid

@@ -3,11 +3,14 @@
 // with absent parts left out: a unless output is one, b unless bias is none.
 #include "mfcore/network/activation.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 
+/// The output weight a of a neuron: 1 and not stored, stored and left as it is, or trained.
 enum class Output { one, fixed, trained };
+/// The bias b of a neuron: 0 and not stored, stored and left as it is, or trained.
 enum class Bias { none, fixed, trained };
 
+/// Which neurons a network has: their activation, and what their rows of parameters hold.
 struct Network {
     Activation activation;
     Output output = Output::one;
@@ -27,4 +30,4 @@ struct Rates {
     double a = 1, b = 1, w = 1;
 };
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

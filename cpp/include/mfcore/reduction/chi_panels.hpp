@@ -9,8 +9,9 @@
 
 #include "mfcore/reduction/panel.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+/// Panels of the law chi_d, with their nodes and projections onto them.
 class ChiPanels {
 public:
     static constexpr Index kOrder = Panel::kOrder, kPoints = Panel::kPoints;
@@ -60,4 +61,4 @@ private:
     std::vector<Panel> panels_;
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

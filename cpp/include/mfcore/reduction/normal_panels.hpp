@@ -10,8 +10,9 @@
 
 #include "mfcore/reduction/panel.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+/// Panels of the law N(0, 1), with their nodes and projections onto them.
 class NormalPanels {
 public:
     static constexpr Index kOrder = Panel::kOrder, kPoints = Panel::kPoints;
@@ -66,4 +67,4 @@ private:
     std::vector<Panel> panels_;
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -7,8 +7,9 @@
 
 #include "mfcore/base/quadrature.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+/// A panel: its Gauss nodes, and the polynomials that are orthonormal on it.
 class Panel {
 public:
     static constexpr Index kOrder = 20;   // nodes, and polynomials of degree below
@@ -40,4 +41,4 @@ private:
 std::vector<double> panel_ends(double low, double high, Index panels,
                                const std::function<double(double)>& density);
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -12,10 +12,11 @@
 #include "mfcore/reduction/normal_panels.hpp"
 #include "mfcore/reduction/smoothing.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 class TwoRadii;  // of the implementation
 
+/// The features of a reduced model at all nodes of the data, as functions of a neuron's reduced coordinates.
 class ReducedFeatures {
 public:
     /// `nodes`: a row [z_q, s_q] for each node: the directions z_q, then one radius for each entry of `dims`
@@ -65,4 +66,4 @@ private:
     std::vector<double> density_;  // ... where the density of u_i is this times (1 - u^2)^{(d_i-3)/2}
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -8,11 +8,12 @@
 #include "mfcore/network/activation.hpp"
 #include "mfcore/reduction/sphere.hpp"
 
-namespace mfcore::inline base {
+namespace mfcore::inline MFCORE_LEVEL::inline base {
 class Pieces;
 }
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+/// Evaluates S_d for one activation and one dimension.
 class Smoother {
 public:
     /// d >= 1, possibly infinite. Everything that depends on sigma and d alone is computed here.
@@ -48,4 +49,4 @@ private:
     std::shared_ptr<const Pieces> pieces_;  // with kinks: in place of these
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

@@ -6,7 +6,7 @@
 
 #include "mfcore/base/views.hpp"
 
-namespace mfcore::inline reduction {
+namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 double direction_tail(double d, double tau);     ///< A(tau) = P(u > tau), relative accuracy about 1e-14
 double direction_moment(double d, double tau);   ///< B(tau) = E[u; u > tau]
@@ -33,4 +33,4 @@ private:
     std::vector<double> excess_;  // [panel][kTerms]
 };
 
-}  // namespace mfcore::inline reduction
+}  // namespace mfcore::inline MFCORE_LEVEL::inline reduction

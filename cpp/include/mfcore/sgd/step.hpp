@@ -5,8 +5,9 @@
 
 #include "mfcore/sgd/sgd.hpp"
 
-namespace mfcore::inline sgd {
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
+/// Parameters of sgd_step() and sgd_run().
 struct StepParams {
     double ridge = 0;        ///< lambda >= 0, on trained blocks
     double temperature = 0;  ///< 1/beta >= 0
@@ -32,4 +33,4 @@ struct StepsDone {
 StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y, const double* h,
                   Index first, const StepParams& params, const StopPredicate& wants_stop = {});
 
-}  // namespace mfcore::inline sgd
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

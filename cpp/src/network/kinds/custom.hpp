@@ -7,7 +7,7 @@
 
 #include "network/kinds/kind.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 struct Custom {
     static constexpr const char* name = "custom";
@@ -55,4 +55,4 @@ struct Custom {
     };
 };
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

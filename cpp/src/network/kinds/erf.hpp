@@ -4,7 +4,7 @@
 
 #include "network/kinds/kind.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 struct Erf : Fixed {
     static constexpr const char* name = "erf";
@@ -30,4 +30,4 @@ struct Erf : Fixed {
     };
 };
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

@@ -3,7 +3,7 @@
 
 #include "network/kinds.hpp"
 
-namespace mfcore::inline network {
+namespace mfcore::inline MFCORE_LEVEL::inline network {
 namespace {
 
 Activation by_coefficients(const char* kind, std::vector<double> coefficients) {
@@ -52,4 +52,4 @@ Activation Activation::custom(Span span) {
     return sigma;
 }
 
-}  // namespace mfcore::inline network
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network

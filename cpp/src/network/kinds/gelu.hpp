@@ -2,7 +2,7 @@
 // gelu(t) = t Phi(t): entire, e^{y^2/2} at height y.
 #include "network/kinds/kind.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 struct Gelu : Fixed {
     static constexpr const char* name = "gelu";
@@ -27,4 +27,4 @@ struct Gelu : Fixed {
     };
 };
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

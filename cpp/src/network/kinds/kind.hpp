@@ -16,7 +16,7 @@
 #include "mfcore/base/errors.hpp"
 #include "mfcore/network/activation.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 using namespace simd;
 
@@ -62,4 +62,4 @@ struct Listed {
 };
 inline Listed list(const std::vector<double>& values) { return {values}; }
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

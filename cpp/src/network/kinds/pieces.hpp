@@ -7,7 +7,7 @@
 
 #include "network/kinds/kind.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 inline void validate_pieces(const Activation& sigma) {
     require(std::isfinite(sigma.offset), "offset", "must be finite", sigma.offset);
@@ -113,4 +113,4 @@ struct Relu {
     };
 };
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

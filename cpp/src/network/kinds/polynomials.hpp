@@ -6,7 +6,7 @@
 
 #include "network/kinds/kind.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 inline void validate_coefficients(const Activation& sigma) {
     require(!sigma.coefficients.empty(), "coefficients", "must not be empty", list(sigma.coefficients));
@@ -97,4 +97,4 @@ struct Hermite {
     };
 };
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

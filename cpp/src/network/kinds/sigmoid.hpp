@@ -4,7 +4,7 @@
 
 #include "network/kinds/kind.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 struct Sigmoid : Fixed {
     static constexpr const char* name = "sigmoid";
@@ -25,4 +25,4 @@ struct Sigmoid : Fixed {
     };
 };
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

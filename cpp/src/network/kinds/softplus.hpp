@@ -4,7 +4,7 @@
 
 #include "network/kinds/kind.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 struct Softplus : Fixed {
     static constexpr const char* name = "softplus";
@@ -23,4 +23,4 @@ struct Softplus : Fixed {
     };
 };
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

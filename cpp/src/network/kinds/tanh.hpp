@@ -4,7 +4,7 @@
 
 #include "network/kinds/kind.hpp"
 
-namespace mfcore::inline network::kinds {
+namespace mfcore::inline MFCORE_LEVEL::inline network::kinds {
 
 struct Tanh : Fixed {
     static constexpr const char* name = "tanh";
@@ -27,4 +27,4 @@ struct Tanh : Fixed {
     };
 };
 
-}  // namespace mfcore::inline network::kinds
+}  // namespace mfcore::inline MFCORE_LEVEL::inline network::kinds

@@ -4,7 +4,7 @@
 // does not save its registers has no AVX-512.
 #include <vector>
 
-namespace mfcore::bindings {
+namespace mfcore::cpu {
 
 /// Instruction-set levels usable here, lowest first.
 inline std::vector<const char*> levels() {
@@ -29,4 +29,4 @@ inline std::vector<const char*> levels() {
 #endif
 }
 
-}  // namespace mfcore::bindings
+}  // namespace mfcore::cpu

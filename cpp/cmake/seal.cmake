@@ -1,0 +1,37 @@
+# mfcore_seal(TARGET LEVEL): the archive of a level becomes one object, in which only the names of mfcore::LEVEL are
+# global. Templates of the standard library and of Eigen, which every archive has compiled for its own level, are local to
+# it: the linker cannot hand those of one level to another, or to the program. So archives of several levels, and files
+# without flags, link into one program that runs on the lowest level.
+if(UNIX AND NOT APPLE AND CMAKE_OBJCOPY)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -fuse-ld=bfd -Wl,--version OUTPUT_VARIABLE said ERROR_QUIET)
+  if(said MATCHES "GNU ld")
+    set(MFCORE_CAN_SEAL ON)
+  endif()
+endif()
+if(NOT MFCORE_CAN_SEAL)
+  message(STATUS "No GNU ld and objcopy: link one level into a program, not several")
+endif()
+
+function(mfcore_seal target level)
+  # The linker would compile what link-time optimisation has left, and sanitizers keep lists by COMDAT groups.
+  if(NOT MFCORE_CAN_SEAL OR MFCORE_SANITIZE OR CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+    return()
+  endif()
+  string(LENGTH ${level} length)
+  set(own 6mfcore${length}${level}) # as it stands in mangled names
+  set(kept "")
+  foreach(kind ZN ZNK ZTVN ZTIN ZTSN ZZN ZZNK ZGVZN ZGVZNK) # functions, tables of classes, static variables
+    list(APPEND kept --keep-global-symbol=_${kind}${own}*)
+  endforeach()
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND ${CMAKE_CXX_COMPILER} -r -nostdlib -fuse-ld=bfd -Wl,--force-group-allocation -o ${object}
+      -Wl,--whole-archive $<TARGET_FILE:${target}> -Wl,--no-whole-archive
+    # GCC's unique symbols are variables of functions in headers; objcopy makes weak symbols local, but not these.
+    COMMAND ${CMAKE_OBJCOPY} --wildcard --weaken-symbol=!_Z*${own}* --weaken-symbol=_Z* ${object}
+    COMMAND ${CMAKE_OBJCOPY} --wildcard --discard-all ${kept} ${object}
+    COMMAND ${CMAKE_COMMAND} -E rm $<TARGET_FILE:${target}>
+    COMMAND ${CMAKE_AR} qcs $<TARGET_FILE:${target}> ${object}
+    COMMAND ${CMAKE_COMMAND} -E rm ${object}
+    VERBATIM)
+endfunction()

@@ -1,0 +1,42 @@
+#pragma once
+// Runs of SGD made from what is checked: compiled once for each precision, each in a file of its own, which
+// are the longest of the build.
+#include <utility>
+
+#include "base/parallel.hpp"
+#include "sgd/run.hpp"
+
+namespace mfcore::inline MFCORE_LEVEL::inline sgd {
+
+template <class T>
+std::unique_ptr<Sgd> make_checked(const Network& network, Index neurons, Start start, SamplerPtr sampler,
+                                  std::uint64_t seed, SgdParams params) {
+    require(params.batch > 0, "batch", "must be > 0", params.batch);
+    require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
+    require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
+    const Rates& rates = params.rates;
+    for (const double rate : {rates.a, rates.b, rates.w}) require(rate >= 0, "rates", "must be >= 0", rate);
+    require(static_cast<bool>(params.steps), "steps", "must be a function", "none");
+    return with_tile_width<T>(neurons, [&](auto width) -> std::unique_ptr<Sgd> {
+        return std::make_unique<SgdRun<T, width()>>(network, std::move(start), std::move(sampler), seed,
+                                                    std::move(params));
+    });
+}
+
+template <class T>
+std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed,
+                              SgdParams params) {
+    require_rows(network, start, sampler->dimension(), "start");
+    return make_checked<T>(network, start.rows, Start(start), std::move(sampler), seed, std::move(params));
+}
+
+template <class T>
+std::unique_ptr<Sgd> make_sgd(const Network& network, Index neurons, StartRows start, SamplerPtr sampler,
+                              std::uint64_t seed, SgdParams params) {
+    require(neurons > 0, "neurons", "must be > 0", neurons);
+    require(static_cast<bool>(start), "start", "must be a function", "none");
+    return make_checked<T>(network, neurons, Start(neurons, std::move(start)), std::move(sampler), seed,
+                           std::move(params));
+}
+
+}  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

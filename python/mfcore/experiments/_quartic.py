@@ -1,0 +1,85 @@
+"""Targets, kernels and the least risks of `quartic_sphere`: even polynomials of degree 4 on the sphere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.polynomial import polynomial
+from scipy import optimize
+
+from .. import activations, data, init
+from .._base.check import FloatArray
+from ..model import Model
+from ..network import Network
+from ..theory._spectrum import Spectrum, regression_risk
+
+DEGREES = (0, 2, 4)
+GAMMA2, RATIO = 0.3, 2.0  # γ₂ and γ₄/γ₂² of the networks
+RIDGES = 10.0 ** np.arange(-6, 1)
+
+
+def multiplicity(d: int, k: int) -> int:
+    """The number of spherical harmonics of degree k in dimension d."""
+    return math.comb(d + k - 1, k) - (math.comb(d + k - 3, k - 2) if k > 1 else 0)
+
+
+def legendre(d: int, k: int) -> FloatArray:
+    """Coefficients in u = cos of the Legendre polynomial of degree k in dimension d, 1 at u = 1."""
+    last, now = np.array([1.0]), np.array([0.0, 1.0])
+    if k == 0:
+        return last
+    for j in range(1, k):
+        last, now = (
+            now,
+            ((2 * j + d - 2) * polynomial.polymulx(now) - j * np.append(last, [0, 0])) / (j + d - 2),
+        )
+    return np.asarray(now)
+
+
+def polynomial_of(d: int, hat: tuple[float, float, float]) -> FloatArray:
+    """Coefficients in z = √d·u of Σ ĥ_k √m_k P_k(u), orthonormal polynomials on the sphere of radius √d."""
+    c = np.zeros(5)
+    for h, k in zip(hat, DEGREES, strict=True):
+        c[: k + 1] += h * math.sqrt(multiplicity(d, k)) * legendre(d, k)
+    return c / math.sqrt(d) ** np.arange(5)
+
+
+def model(d: int, gamma2: float, gamma4: float) -> Model:
+    """Neurons on the sphere with σ̂₀ = σ̂₂ = σ̂₄ = 1, and a target with ĥ = (1, γ₂, γ₄)."""
+    link = polynomial_of(d, (1.0, gamma2, gamma4))
+    return Model(
+        data=data.MultiIndex(d, lambda z: polynomial.polyval(z, link), directions=1, inputs="sphere"),
+        network=Network(activations.polynomial(polynomial_of(d, (1.0, 1.0, 1.0))), sphere=True),
+        init=init.Sphere(1.0),
+    )
+
+
+def kernel_risk(d: int, n: int) -> float:
+    """The excess risk of ridge regression on n samples with the kernel Σ P_k, the best of several ridges."""
+    counts = np.array([float(multiplicity(d, k)) for k in range(5)])
+    values = np.array([1 / counts[k] if k in DEGREES else 0.0 for k in range(5)])
+    spectrum = Spectrum(eigenvalues=values, multiplicities=counts, tail=0.0)
+    power = [0.0, 0.0, GAMMA2**2, 0.0, (RATIO * GAMMA2**2) ** 2]
+    return min(float(regression_risk(spectrum, power, samples=n, ridge=ridge).risk) for ridge in RIDGES)
+
+
+def least(d: int, gamma2: float, gamma4: float) -> float:
+    """min (γ₂ − E P₂(s))² + (γ₄ − E P₄(s))²: 0 above the curve s ↦ (P₂, P₄), below it one s is best."""
+
+    def gap(s: float) -> float:
+        low, high = (float(polynomial.polyval(s, legendre(d, k))) for k in (2, 4))
+        return (gamma2 - low) ** 2 + (gamma4 - high) ** 2
+
+    at = optimize.brentq(lambda s: float(polynomial.polyval(s, legendre(d, 2))) - gamma2, 0.0, 1.0)
+    if gamma4 >= float(polynomial.polyval(at, legendre(d, 4))):
+        return 0.0
+    found = optimize.minimize_scalar(gap, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12})
+    return float(found.fun)
+
+
+def border(d: int, gamma2: float) -> float:
+    """The least γ₄/γ₂² that some neurons fit: that of neurons with one cosine."""
+    low, high = legendre(d, 2), legendre(d, 4)
+    s = optimize.brentq(lambda s: float(polynomial.polyval(s, low)) - gamma2, 0.0, 1.0)
+    return float(polynomial.polyval(s, high)) / gamma2**2

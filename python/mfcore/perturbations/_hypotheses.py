@@ -1,0 +1,133 @@
+"""What theorems about networks ask for: constants of σ, of the data, of ∇V and of ∇U, as far as known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from .._base.check import FloatArray
+from ..activations import Activation
+from ..expectations._evaluator import Evaluator
+from ..expectations._nodes import Nodes
+from ..model import Model
+
+_REACH, _STEPS = 50.0, 100_001  # σ and its slopes are searched on [−50, 50]
+_ATOMS, _FIELDS = 32, 8  # at so many atoms, and in the fields of so many, derivatives are searched
+_TURNS = 8  # steps of the power method for the largest derivative at an atom
+_STEP = 1e-4  # of differences, relative to 1 + |θ|
+
+Map = Callable[[FloatArray], FloatArray]
+
+
+def constants(
+    model: Model,
+    points: FloatArray,
+    weights: FloatArray,
+    evaluator: Evaluator,
+    generator: np.random.Generator,
+) -> dict[str, str]:
+    """The constants in words, each with how it was found."""
+    network, d, sigma = model.network, int(model.d), model.network.activation
+    a = np.abs(points[:, 0]) if network.has_a else np.ones(len(points))
+    norms = np.linalg.norm(points[:, network.row(0) :], axis=1)
+    size, slope, bend = _of_activation(sigma)
+    inputs, psi2 = _inputs(model, d)
+    within = "closed form" if sigma.pieces is not None else f"search on [−{_REACH:g}, {_REACH:g}]"
+    known = {
+        "σ bounded": f"sup|σ| = {size:.4g} (search on [−{_REACH:g}, {_REACH:g}])",
+        "σ Lipschitz": f"sup|σ'| = {slope:.4g} ({within})",
+        "σ' Lipschitz": "no: kinks" if sigma.kinks else f"sup|σ''| = {bend:.4g} ({within})",
+        "output weights bounded": f"sup|a| = {a.max():.4g}, mean {weights @ a:.4g} on the measure",
+        "weights": f"sup|w| = {norms.max():.4g} on the measure",
+        "inputs sub-Gaussian": inputs,
+    }
+    if math.isfinite(psi2):
+        whole = slope * float(a.max()) * psi2 + (size / math.sqrt(math.log(2)) if network.has_a else 0.0)
+        known["∇σ* sub-Gaussian"] = (
+            f"‖∇σ*‖_ψ2 ≤ {network.scale * whole:.4g} on the measure, from the rows above"
+        )
+    return known | _of_potentials(model, points, weights, evaluator, generator)
+
+
+def _of_activation(sigma: Activation) -> tuple[float, float, float]:
+    """sup|σ| on the interval that is searched, sup|σ'| and sup|σ''|."""
+    z = np.linspace(-_REACH, _REACH, _STEPS)
+    size, bend = np.abs(sigma(z)).max(), np.abs(sigma.second_derivative(z)).max()
+    if sigma.pieces is None:
+        return float(size), float(np.abs(sigma.derivative(z)).max()), float(bend)
+    slopes = sigma.pieces.left_slope + np.cumsum([0.0, *sigma.pieces.jumps])
+    return float(size), float(np.abs(slopes).max()), 0.0
+
+
+def _inputs(model: Model, d: int) -> tuple[str, float]:
+    """Sub-Gaussian norm of ⟨u, x⟩ over unit vectors u: √(8/3) of the standard deviation, or sup|x|/√log 2."""
+    parts = model.data._parts()
+    if parts is not None:
+        roots = [float(np.linalg.norm(part.root(np.eye(d)), 2)) for part in parts]
+        psi2 = math.sqrt(8 / 3) * max(roots)
+        return f"Gaussian parts, ‖Σ‖ ≤ {max(roots) ** 2:.4g}, ‖x‖_ψ2 ≤ {psi2:.4g} if they have mean 0", psi2
+    nodes = model.data._node_sampler
+    if nodes is None:
+        return "not known", math.nan
+    X, y = nodes.draw(0, 0, nodes.size)
+    reach = float(np.linalg.norm(X, axis=1).max())
+    psi2 = reach / math.sqrt(math.log(2))
+    return f"finite: sup|x| = {reach:.4g}, ‖x‖_ψ2 ≤ {psi2:.4g}, sup|y| = {np.abs(y).max():.4g}", psi2
+
+
+def _of_potentials(
+    model: Model,
+    points: FloatArray,
+    weights: FloatArray,
+    evaluator: Evaluator,
+    generator: np.random.Generator,
+) -> dict[str, str]:
+    """Sizes and Lipschitz constants of ∇V and ∇₁U, searched at the atoms of most mass."""
+    network = model.network
+    moving = np.zeros(points.shape[1])
+    for block, entries in network.blocks(int(model.d)).items():
+        moving[entries] = float(block in network.trained)
+    order = np.argsort(-weights, kind="stable")[:_ATOMS]
+    theta, nothing = points[order], np.zeros(1)
+
+    def pull(rows: FloatArray) -> FloatArray:  # ∇V: the field of a measure without mass
+        return evaluator.grad_psi(rows, theta[:1], nothing) * moving
+
+    def push(rows: FloatArray, other: FloatArray) -> FloatArray:
+        return evaluator.grad_psi(rows, other, np.ones(1)) * moving - pull(rows)
+
+    where = f"search at {len(theta)} atoms; between them nothing is known"
+    kinks = bool(network.activation.kinks) and isinstance(evaluator, Nodes)
+    words = {"∇V": f"sup|∇V| = {_largest(pull(theta)):.4g}", "∇U": ""}
+    others = [theta[j : j + 1] for j in range(min(_FIELDS, len(theta)))]
+    words["∇U"] = f"sup|∇₁U| = {max(_largest(push(theta, other)) for other in others):.4g}"
+    if kinks:
+        return {
+            name: f"{said}; not Lipschitz: kinks on finite data ({where})" for name, said in words.items()
+        }
+    steep = _steepest(pull, theta, moving, generator)
+    bent = max(_steepest(partial(push, other=other), theta, moving, generator) for other in others)
+    return {
+        "∇V": f"{words['∇V']}, Lipschitz {steep:.4g} ({where})",
+        "∇U": f"{words['∇U']}, Lipschitz {bent:.4g} in the first argument ({where})",
+    }
+
+
+def _largest(rows: FloatArray) -> float:
+    return float(np.linalg.norm(rows, axis=1).max())
+
+
+def _steepest(gradient: Map, theta: FloatArray, moving: FloatArray, generator: np.random.Generator) -> float:
+    """The largest |derivative of the gradient| at the rows, by the power method on central differences."""
+    v = generator.normal(size=theta.shape) * moving
+    e = _STEP * (1 + np.linalg.norm(theta, axis=1))[:, None]
+    size = np.zeros((len(theta), 1))
+    for _ in range(_TURNS):
+        norm = np.linalg.norm(v, axis=1)[:, None]
+        v = np.divide(v, norm, out=np.zeros_like(v), where=norm > 0)
+        v = (gradient(theta + e * v) - gradient(theta - e * v)) / (2 * e)
+        size = np.linalg.norm(v, axis=1)[:, None]
+    return float(size.max())
