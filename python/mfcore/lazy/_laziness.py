@@ -46,6 +46,8 @@ class Laziness:
     def risk_bound(self, t: npt.ArrayLike) -> FloatArray:
         """e^{−2νt}‖f − y‖²: the risk of linearised neurons on the nodes is never larger."""
         times = check.array(t, "t")
+        if times.min() < 0:
+            raise ValueError(f"t must be >= 0, got {times.min():g}")
         return np.asarray(np.exp(-2 * self.smallest * times) * self.residual**2)
 
 
