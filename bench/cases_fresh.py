@@ -113,7 +113,7 @@ def wide(quick: bool) -> Iterator[Case]:
         flops = 4.0 * batch * n * d
         contenders: dict[str, Callable[[], Any]] = {
             "mfcore": Prepared(ours),
-            "80 GF/s": partial(sleep, flops / 80e9),
+            "80 GFlops": partial(sleep, flops / 80e9),
         }
         if n <= 10_000:
             contenders["numpy"] = Prepared(numpy)
@@ -121,8 +121,8 @@ def wide(quick: bool) -> Iterator[Case]:
             f"SGD.step, N={n:,}, d={d}, batch {batch}",
             contenders,
             flops=flops,
-            checks={name: call for name, call in contenders.items() if name != "80 GF/s"},
-            bars={} if quick else {"80 GF/s": 1.0},
+            checks={name: call for name, call in contenders.items() if name != "80 GFlops"},
+            bars={} if quick else {"80 GFlops": 1.0},
         )
     n, d, steps = (60, 10, 8) if quick else (20_000, 1000, 80)
     X, y = rng.normal(size=(steps, d)), rng.normal(size=steps)

@@ -68,9 +68,8 @@ class Run:
             standard |= {name: partial(of_rung, limit, name) for name in limit.observed()}
             self._meter: RiskMeter | OwnRisk = OwnRisk(limit, plan.risk)
         else:
-            # A limit of infinitely many neurons has none whose norms could be observed.
-            nobody = not hasattr(rung, "predict") and isinstance(rung.measure(), TangentLimit)
-            standard = {} if nobody else standard_observables(model)
+            infinite = not hasattr(rung, "predict") and isinstance(rung.measure(), TangentLimit)
+            standard = {} if infinite else standard_observables(model)  # of infinitely many: no norms
             self._meter = RiskMeter(model_of(model), plan.risk, threads)
         if plan.test is not None:
             standard["test_risk"] = partial(risk_on, model, plan.test)
@@ -180,9 +179,7 @@ class Run:
     def _risk_now(self) -> Any:
         """The risk of the present state, for the guard."""
         with np.errstate(over="ignore", invalid="ignore"):
-            if self._limit is not None:
-                return self._limit.risk()[0]
-            return self._guard.rough_of(self._rung)
+            return self._limit.risk()[0] if self._limit is not None else self._guard.rough_of(self._rung)
 
     def _judged(self) -> str:
         """Whether a run that has reached the horizon is completed, or diverged on the last stretch."""
