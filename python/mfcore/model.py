@@ -130,9 +130,9 @@ class Model:
 
         What belongs to one temperature, such as `mf.gibbs`, takes this model. `mf.solve` follows functions of
         t by forces that are constant on stretches, where they are those of the middle. A stretch ends where
-        one of them has changed by 2 % (by 10⁻⁴ of its largest value so far, if more), at knots of rows,
-        and at the end of a step; ``meta["stretches"]`` of a trajectory counts them. What a function does
-        between nine even points of a stretch goes unnoticed.
+        one of them has changed by 2 % (by 10⁻⁴ of its largest value so far, or 0.2 % of what it rises to, if
+        more), at knots of rows, and at the end of a step; ``meta["stretches"]`` of a trajectory counts them.
+        What a function does between nine even points of a stretch goes unnoticed.
 
         Examples:
             >>> import mfcore as mf

@@ -19,7 +19,8 @@ from ._rung import LimitRung, Method, Rung, State, clock_of, labelled, part_of
 from ._trajectory import Measure
 
 _CHANGE = 0.02  # a force may change by this fraction of its value on a stretch,
-_LEAST = 1e-4  # or by this fraction of its largest value so far
+_LEAST = 1e-4  # or by this fraction of its largest value so far,
+_RISE = 2e-3  # or, where it rises, of its largest value from now to twice the time, or to t = 1
 _LOOKS = np.linspace(0.0, 1.0, 9)  # where on a stretch it is looked at
 _FINEST = 2.0**-40  # least length of a stretch, relative to 1 + t: a force that jumps is not followed further
 
@@ -81,8 +82,9 @@ class Stretches:
             return math.inf
         for k, force in enumerate(self._forces):
             self._largest[k] = max(self._largest[k], force(start))
+        ahead = [_largest(force, start) for force in self._forces]
         length = min(2 * self._length, knot - start)
-        while length > _FINEST * (1 + start) and not self._smooth(start, length):
+        while length > _FINEST * (1 + start) and not self._smooth(start, length, ahead):
             if self._change_time(start + 0.5 * length) <= start:  # it is one step
                 break
             length *= 0.5
@@ -91,17 +93,29 @@ class Stretches:
             length *= 2
         return end
 
-    def _smooth(self, start: float, length: float) -> bool:
+    def _smooth(self, start: float, length: float, ahead: list[float]) -> bool:
         """Whether forces change little on this stretch. Beyond the horizon they need not have values."""
-        for force, largest in zip(self._forces, self._largest, strict=True):
+        for force, largest, later in zip(self._forces, self._largest, ahead, strict=True):
             try:
                 values = [force(t) for t in (start + length * _LOOKS).tolist()]
             except (ValueError, TypeError, ArithmeticError):
                 return False
             most = max(values)
-            if most - min(values) > max(_CHANGE * min(values), _LEAST * max(most, largest)):
+            rise = _RISE * later if values[-1] > values[0] else 0.0
+            if most - min(values) > max(_CHANGE * min(values), _LEAST * max(most, largest), rise):
                 return False
         return True
+
+
+def _largest(force: Course, start: float) -> float:
+    """The largest value of a force from now to twice the time, or to t = 1, where it has values."""
+    values = [0.0]
+    for t in (start + max(1.0, start) * _LOOKS).tolist():
+        try:
+            values.append(force(t))
+        except (ValueError, TypeError, ArithmeticError):
+            break
+    return max(values)
 
 
 class ChangedRung:

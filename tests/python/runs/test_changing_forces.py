@@ -117,6 +117,8 @@ def test_stretches_end_at_knots_and_where_a_force_has_changed_by_2_percent():
     decay = Stretches([Force(lambda t: math.exp(-t))], lambda t: t)
     for k in range(200):
         assert math.exp(decay.end(k) - decay.begin(k)) <= 1.02 + 1e-12
+    ramp = Stretches([Force(lambda t: 0.1 * t)], lambda t: t)
+    assert ramp.begin(300) > 1  # 2 % alone would begin with 2⁻⁴⁰ and need more than a thousand
     jump = Stretches([Force(lambda t: 1.0 if t < 1 else 2.0)], lambda t: t)
     ends = [jump.end(k) for k in range(100)]
     near = min(ends, key=lambda t: abs(t - 1))
