@@ -61,6 +61,40 @@ int main() {
     try_it("columns", [&] { sgd_step(network, {theta.data(), 1, 4}, inputs, &y, 0.1, 0, {}); });
     std::printf("theta: %g %g %g %g\n", theta[0], theta[1], theta[2], theta[3]);
 
+    // Null pointers, empty functions, shapes that do not fit.
+    const SamplerPtr law = isotropic_gaussians(2, 0.5);
+    const Gradient gradient = node_gradient(network, law, 0, 10);
+    std::vector<double> out(9);
+    const ConstMat rows{theta.data(), 2, 2};
+    try_it("linear", [&] { linear(2, nullptr); });
+    try_it("multi_index", [&] { multi_index(Inputs::gaussian, 3, Link{}); });
+    try_it("finite_law", [&] { finite_law(inputs, nullptr); });
+    try_it("passes", [&] { passes(nullptr); });
+    try_it("predict", [&] { predict(network, {rows}, inputs, nullptr); });
+    try_it("interaction", [&] { interaction(network, rows, rows, *law, 0, 10, {out.data(), 2, 3}); });
+    try_it("tangent_kernel", [&] { tangent_kernel(network, {rows}, {}, rows, nullptr, {out.data(), 3, 3}); });
+    try_it("pair_matrix", [&] { pair_matrix(network, rows, network, rows, {out.data(), 3, 2}); });
+    try_it("node_gradient", [&] { node_gradient(network, nullptr, 0, 10); });
+    try_it("masses", [&] { node_gradient(network, law, 0, 10, {}, {1.0})(rows, neurons); });
+    try_it("neuron_system", [&] { neuron_system(network, 2, 2, 0, {}, nullptr); });
+    try_it("fixed_steps", [&] { fixed_steps({}, theta.data(), {.step = 0.1}); });
+    try_it("dopri5", [&] {
+        dopri5(neuron_system(network, 2, 2, 0, {}, gradient), nullptr, {.rtol = 1e-3, .atol = 1e-3});
+    });
+    try_it("atom_gradient", [&] { atom_gradient({}, {}, {1.0}); });
+    GridFactors factors;
+    factors.first = rows;
+    try_it("GridPotential", [&] { GridPotential{factors}; });
+    factors.shift = theta.data();
+    const FokkerPlanckParams noisy{.temperature = 0.1, .rtol = 0.1};
+    DiffusionAxis axis;
+    axis.edges = {0, 1};
+    try_it("cells", [&] { fokker_planck(GridPotential{factors}, {axis}, out.data(), noisy); });
+    axis.edges = {0, 1, 2};
+    axis.watched = {2};
+    try_it("watched", [&] { fokker_planck(GridPotential{factors}, {axis}, out.data(), noisy); });
+    try_it("start", [&] { fokker_planck(GridPotential{factors}, {axis}, nullptr, noisy); });
+
     // Null weights are no mistake: they mean equal masses.
     const std::vector<double> halves = {0.5, 0.5}, other = theta;
     for (const ConstMat& of : {ConstMat(neurons), ConstMat(other.data(), 2, 2)}) {

@@ -87,6 +87,14 @@ def test_the_core_knows_no_python_and_its_headers_no_eigen_or_openmp(source):
             assert root not in {"eigen", "unsupported", "omp"} or inside == "src", file
 
 
+def test_names_of_the_core_are_in_the_namespace_of_their_level(source):
+    # Others would be the same names at every level, and archives of two levels could not be linked together.
+    for folder in ("cpp/include", "cpp/src"):
+        for file in (source / folder).rglob("*.?pp"):
+            for room in re.findall(r"^namespace mfcore::inline (.+?) \{", file.read_text(), re.MULTILINE):
+                assert room.startswith("MFCORE_LEVEL::inline "), file
+
+
 def test_openmp_pragmas_are_in_one_file(source):
     having = {file.name for file in (source / "cpp").rglob("*.?pp") if "#pragma omp" in file.read_text()}
     assert having == {"parallel.hpp"}

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/crowding.hpp"
+#include "base/runnable.hpp"
 #include "mfcore/base/run.hpp"
 #include "mfcore/base/views.hpp"
 
@@ -61,10 +62,10 @@ void run_team(int wanted, Body&& body) {
 
 /// Run a team like run_team whose members take work until none is left and meet nobody before the end. On a
 /// machine busy with other work the calling thread would spend its time waiting there for those that are not
-/// given a core: it goes on alone for a while then (base/crowding.hpp).
+/// given a core: it works alone then, and for a while after it had to wait (base/crowding.hpp).
 template <class Body>
 void run_helpers(int wanted, Body&& body) {
-    if (wanted <= 1 || Lateness::mine().alone()) {
+    if (wanted <= 1 || Lateness::mine().alone() || cores_are_wanted()) {
         body(0, 1);
         return;
     }

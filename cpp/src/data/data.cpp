@@ -180,6 +180,7 @@ private:
 }  // namespace
 
 SamplerPtr scaled_labels(SamplerPtr law, double factor) {
+    require(law != nullptr, "law", "must not be null", "null");
     return std::make_shared<ScaledLabels>(std::move(law), factor);
 }
 
@@ -196,10 +197,12 @@ SamplerPtr anisotropic_gaussians(ConstMat basis, double delta) {
 }
 
 SamplerPtr multi_index(Inputs inputs, Index d, Link link, ConstMat directions, double noise) {
+    require(link.evaluate != nullptr, "link", "must have a function", "none");
     return std::make_shared<MultiIndex>(inputs, d, LinkLabels(d, std::move(link), directions), noise);
 }
 
 SamplerPtr linear(Index d, const double* w, ConstMat root, double noise) {
+    require(w != nullptr, "w", "must not be null", "null");
     LinkLabels labels(d, hermite_link(1, {{1.0, {{0, 1}}}}), {w, 1, d});
     return std::make_shared<MultiIndex>(Inputs::gaussian, d, std::move(labels), noise, root);
 }

@@ -102,11 +102,18 @@ SamplerPtr cube_nodes(Index d, Link link, ConstMat directions) {
 }
 
 SamplerPtr finite_law(ConstMat x, const double* y, std::shared_ptr<const void> owner) {
+    require(x.data != nullptr && y != nullptr, "x, y", "must not be null", "null");
     return std::make_shared<FiniteLaw>(x, y, std::move(owner));
 }
 
-SamplerPtr passes(SamplerPtr nodes) { return std::make_shared<Passes>(std::move(nodes)); }
+SamplerPtr passes(SamplerPtr nodes) {
+    require(nodes != nullptr, "nodes", "must not be null", "null");
+    return std::make_shared<Passes>(std::move(nodes));
+}
 
-SamplerPtr resampled(SamplerPtr nodes) { return std::make_shared<Resampled>(std::move(nodes)); }
+SamplerPtr resampled(SamplerPtr nodes) {
+    require(nodes != nullptr, "nodes", "must not be null", "null");
+    return std::make_shared<Resampled>(std::move(nodes));
+}
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline data

@@ -304,6 +304,16 @@ std::unique_ptr<FokkerPlanck> fokker_planck(GridPotential potential, const std::
     require(params.rtol > 0, "rtol", "must be > 0", params.rtol);
     require(params.step >= 0, "step", "must be >= 0", params.step);
     require(params.order == 1 || params.order == 2, "order", "must be 1 or 2", params.order);
+    require(start != nullptr, "start", "must not be null", "null");
+    Index cells = 1;  // a line may hold several axes, such as labels at rest and a radius
+    for (const DiffusionAxis& axis : axes) {
+        const Index own = static_cast<Index>(axis.edges.size()) - 1;
+        for (const Index cell : axis.watched)
+            require(cell >= 0 && cell < own, "watched", "must be numbers of cells", cell);
+        cells *= own;
+    }
+    require(axes.empty() || cells == potential.rows() * potential.cols(), "axes",
+            "must have the cells of the potential", cells);
     return std::make_unique<Run>(std::move(potential), axes, start, params);
 }
 

@@ -148,6 +148,8 @@ Index interaction(const Network& network, ConstMat theta, ConstMat other, const 
     require(samples > 0, "samples", "must be > 0", samples);
     require_rows(network, theta, sampler.dimension(), "theta");
     require_rows(network, other, sampler.dimension(), "other");
+    require(out.rows == theta.rows, "out", "must have a row for each of theta", out.rows);
+    require(out.cols == other.rows, "out", "must have a column for each row of other", out.cols);
     return with_tile_width<double>(theta.rows, [&](auto width) {
         return interaction_of<width()>(network, theta, other, sampler, seed, samples, out, options);
     });

@@ -192,6 +192,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
 }  // namespace
 
 void predict(const Network& network, const Measure& rho, ConstMat x, double* f, int threads) {
+    require(f != nullptr || x.rows == 0, "f", "must not be null", "null");
     require_rows(network, rho.points, x.cols, "measure");
     with_tile_width<double>(rho.points.rows, [&](auto width) {
         constexpr int R = width();

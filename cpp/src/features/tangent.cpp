@@ -113,6 +113,8 @@ void tangent_kernel(const Network& network, const Measure& rho, const Rates& rat
                     const ConstMat* other, Mat K, int threads) {
     const ConstMat y = other ? *other : x;
     require(x.cols == y.cols, "other", "must have as many columns as x", y.cols);
+    require(K.rows == x.rows, "K", "must have a row for each of x", K.rows);
+    require(K.cols == y.rows, "K", "must have a column for each row of other", K.cols);
     require_rows(network, rho.points, x.cols, "measure");
     const bool value = network.output == Output::trained, sphere = network.sphere;
     const double of_b = network.has_b() ? rates.b : 0.0;

@@ -287,6 +287,9 @@ private:
 }  // namespace
 
 std::unique_ptr<Flow> dopri5(System system, const double* start, const AdaptiveParams& params) {
+    require(system.size > 0, "size", "must be > 0", system.size);
+    require(system.velocity != nullptr, "velocity", "must be a function", "none");
+    require(start != nullptr, "start", "must not be null", "null");
     require(params.rtol > 0, "rtol", "must be > 0", params.rtol);
     require(params.atol > 0, "atol", "must be > 0", params.atol);
     require(params.first_step >= 0, "first_step", "must be >= 0", params.first_step);

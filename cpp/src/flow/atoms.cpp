@@ -197,6 +197,9 @@ PointFeatures point_features(std::shared_ptr<const ReducedFeatures> features) {
 
 Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<double> masses,
                        RunOptions options) {
+    require(features.evaluate != nullptr, "features", "must have a function", "none");
+    require(features.coordinates > 0 && features.nodes > 0, "features", "must have coordinates and nodes",
+            features.nodes);
     const auto work = std::make_shared<AtomGradient>(std::move(features), std::move(nodes), std::move(masses),
                                                      std::move(options));
     return [work](ConstMat z, Mat gradient) { return (*work)(z, gradient); };
@@ -204,6 +207,7 @@ Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<doubl
 
 Gradient separable_gradient(std::shared_ptr<const SeparableFeatures> features, std::vector<double> masses,
                             int threads) {
+    require(features != nullptr, "features", "must not be null", "null");
     struct Work {
         std::vector<double> masses, moments, coefficients;
     };

@@ -37,7 +37,10 @@ std::vector<double> speeds(const Network& network, Index d, const Rates& rates) 
 Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, Index samples,
                        RunOptions options, std::vector<double> masses) {
     require(samples > 0, "samples", "must be > 0", samples);
+    require(sampler != nullptr, "sampler", "must not be null", "null");
     return [=, network = std::move(network), masses = std::move(masses)](ConstMat theta, Mat gradient) {
+        require(masses.empty() || static_cast<Index>(masses.size()) == theta.rows, "masses",
+                "must be one for each neuron", masses.size());
         const Measure rho{theta, masses.empty() ? nullptr : masses.data()};
         PotentialOut out;
         out.gradient = gradient.data;
@@ -49,6 +52,7 @@ System neuron_system(const Network& network, Index neurons, Index d, double ridg
                      Gradient gradient, int threads) {
     require(neurons > 0, "neurons", "must be > 0", neurons);
     require(ridge >= 0, "ridge", "must be >= 0", ridge);
+    require(gradient != nullptr, "gradient", "must be a function", "none");
     const Index row = network.row(d), w_at = network.w_at();
     System system;
     system.size = neurons * row;

@@ -128,6 +128,8 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
                  int threads) {
     const Side first(network, theta, "theta"), second(other_network, other, "other");
     check(first, second);
+    require(U.rows == first.n && U.cols == second.n, "U",
+            "must have a row for each of theta, a column for each of other", U.rows);
     const PairTiles tiles(first, second, nullptr, PairTiles::Want::matrix, threads);
     const Columns columns(second);
     const int team = threads_for(nanoseconds(tiles, first, second), threads);
@@ -153,6 +155,8 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, int threads) {
     const Side first(network, theta, "theta"), second(network, other, "other");
     check(first, second);
+    require(P.rows == first.n && P.cols == second.n, "P",
+            "must have a row for each of theta, a column for each of other", P.rows);
     const PairTiles tiles(first, second, nullptr, PairTiles::Want::gradient, threads);
     const Columns columns(second);
     const int team = threads_for(nanoseconds(tiles, first, second), threads);

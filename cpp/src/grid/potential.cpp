@@ -65,10 +65,18 @@ double dot(const double* x, const double* y, Index n) {
     return sum;
 }
 
+/// The factors, if there is something in them.
+const GridFactors& valid(const GridFactors& f) {
+    require(f.first.rows > 0, "first", "must have rows", f.first.rows);
+    const Index rank = f.second.rows > 0 ? f.core.cols : f.first.cols;
+    require(rank == 0 || (f.first.data && f.shift), "first, shift", "must not be null", "null");
+    return f;
+}
+
 }  // namespace
 
 GridPotential::GridPotential(const GridFactors& f, int threads)
-    : rank_(f.second.rows > 0 ? f.core.cols : f.first.cols),
+    : rank_(valid(f).second.rows > 0 ? f.core.cols : f.first.cols),
       rows_(f.second.rows > 0 ? f.first.rows : 1),
       cols_(f.second.rows > 0 ? f.second.rows : f.first.rows),
       stride_(padded(cols_, f.second.rows > 0 ? kPad : kCells)),
@@ -78,7 +86,6 @@ GridPotential::GridPotential(const GridFactors& f, int threads)
       shift_(f.shift, f.shift + rank_),
       decay_(rows_ * stride_),
       residual_(rank_) {
-    require(f.first.rows > 0, "first", "must have rows", f.first.rows);
     if (f.decay) spread(f.decay, decay_.data());
     if (flat_) {
         basis_.resize(stride_ * rank_);

@@ -8,9 +8,10 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
-/// Whether steps are done one after the other on neurons that never leave the cache.
+/// Whether steps are done one after the other on neurons that never leave the first-level cache: those of one
+/// tile or of two, which are never of one vector each (with_tile_width).
 inline bool is_direct(const Network& network, const SgdParams& params, Index d, Index tiles) {
-    return tiles == 1 && d <= kDirectDimension && params.batch == 1 && params.block == 0 &&
+    return tiles <= 2 && d <= kDirectDimension / tiles && params.batch == 1 && params.block == 0 &&
            params.temperature == 0 && !network.sphere && kinds::is_of_vectors(network.activation);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/crowding.hpp"
 #include "base/parallel.hpp"
+#include "base/runnable.hpp"
 #include "data/chunks.hpp"
 #include "mfcore/sgd/sgd.hpp"
 #include "sgd/batch.hpp"
@@ -141,7 +142,8 @@ private:
     int team_size(int threads) const {
         const Index nanoseconds = step_cost();
         const Index most = std::min<Index>(resolve_threads(threads), groups());
-        return static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
+        const int team = static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
+        return team > 1 && cores_are_wanted() ? 1 : team;
     }
 
     bool starts() const { return anchor_ == 0 && start_.there(); }  // and can start again

@@ -321,7 +321,7 @@ class Sgd:
     def __init__(
         self,
         network: Network,
-        starts: list[_Array] | list[Callable[[int, int], _Array]],
+        starts: Sequence[_Array | Callable[[int, int], _Array]],
         samplers: list[Sampler],
         seeds: list[int],
         step: float | tuple[float, int, float] | Callable[[int, int], _Array],

@@ -243,7 +243,7 @@ def _figure(runs: Any) -> Any:
         nets = runs[f"sgd-{name}"]
         left.plot(
             nets.t[1:],
-            np.asarray(nets.risk)[1:].mean(axis=1),
+            np.asarray(nets.risk).reshape(len(nets.t), -1)[1:].mean(axis=1),
             color=COLORS[leap],
             linestyle="none",
             **marker(leap),

@@ -56,8 +56,8 @@ QUICK = Size(
     test=4000,
     ratios=(0.2, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0),
     atoms=12,
-    gammas=(0.1, 0.3, 0.5),
-    map_ratios=(0.2, 0.6, 1.0, 2.0, 4.0),
+    gammas=(0.1, 0.2, 0.3, 0.4, 0.5),
+    map_ratios=(0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0),
 )
 
 
@@ -208,7 +208,8 @@ def _map(ax: Any, found: FloatArray, size: Size) -> None:
     fine = np.linspace(size.gammas[0], size.gammas[-1], 60)
     ax.plot([border(size.flow_dim, float(g)) for g in fine], fine, color="black", linewidth=1.2, zorder=1)
     ax.axvline(1.1, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
-    ax.set(xlabel="γ₄ / γ₂²", ylabel="γ₂", title="learned (●) or not (×)")
+    ax.set_title("filled: learned; crosses: not", loc="left", fontsize=TEXT)
+    ax.set(xlabel="γ₄ / γ₂²", ylabel="γ₂", xlim=(0.0, size.map_ratios[-1] + 0.2))
 
 
 def _figure(work: Work, size: Size) -> Any:

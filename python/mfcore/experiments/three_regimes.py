@@ -88,10 +88,6 @@ def _limit(work: Work) -> float:
 
 def _rows(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: float) -> list[Row]:
     rows: list[Row] = []
-    why = dict.fromkeys(
-        ("displacement", "kernel"), f"terms of the next order in 1/m are seen at m = {widths[0]:g}"
-    )
-    why["kappa"] = "κ has the largest of m curvatures, which grows with m, ever more slowly"
     for name, power in POWERS.items():
         known = {
             "displacement": ("displacement", power - 1),
@@ -99,6 +95,12 @@ def _rows(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: fl
             "kappa": ("κ", power - 1),
         }
         where = f"α(m) = {name}"
+        next_order = f"terms of the next order in 1/m are seen at m = {widths[0]:g}"
+        if power < 1:
+            first, last = widths[[0, -1]] ** (1 - power)
+            next_order += f", and in 1/α, as α = mα(m) is {first:.3g} to {last:.3g} only"
+        why = dict.fromkeys(("displacement", "kernel"), next_order)
+        why["kappa"] = "κ has the largest of m curvatures, which grows with m, ever more slowly"
         rows += slope_rows(widths, found[name], known, where, why, "m")
     lazy, mean_field = found["m^(−1/2)"], found["m^(−1)"]
     rows.append(

@@ -49,14 +49,18 @@ def second_layer(
     ridge = check.number(ridge, "ridge", above=0)
     found = check.array(theta, "theta", shape=(None, model.row)).copy()
     N, at = len(found), network.row(0)
+    check.memory(24.0 * N * N, "theta", N)
     w = found[:, at:]
     b = found[:, at - 1] if network.has_b else 0.0
     gram, right = np.zeros((N, N)), np.zeros(N)
     step, seed = max(1, _BLOCK // N), number_of(rng)
     for first in range(0, n, step):
         X, y = model.data.draw(min(step, n - first), seed, first=first)
-        features = network.scale / N * network.activation(X @ w.T + b)
-        gram += features.T @ features / n
-        right += features.T @ y / n
+        with np.errstate(all="ignore"):
+            features = network.scale / N * network.activation(X @ w.T + b)
+            gram += features.T @ features / n
+            right += features.T @ y / n
+    if not np.isfinite(gram).all() or not np.isfinite(right).all():
+        raise ValueError(f"theta must have activations with finite squares, got |w| up to {abs(w).max():.3g}")
     found[:, 0] = np.linalg.solve(gram + ridge / N * np.eye(N), right)
     return found

@@ -150,3 +150,18 @@ def test_the_second_layer_is_the_minimiser_of_the_quadratic():
     plain = mf.Model(problem.data, mf.Network(SIGMA))
     with pytest.raises(ValueError, match='output="fixed"'):
         mf.theory.second_layer(plain, np.ones((2, D)), samples=10)
+
+
+def test_a_finite_dataset_is_passed_through_and_infinite_dimension_is_refused():
+    X, y = model().data.draw(30, 0)
+    problem = model().replace(data=mf.data.Dataset(X, y))
+    run = mf.solve(problem, mf.LayerWise(N, 0.1, batch=10), horizon=2.0, rng=0)
+    assert run.status == "completed"
+    endless = mf.Model(mf.data.Staircase(np.inf, [(0,)]), mf.Network(SIGMA, output="fixed"))
+    for call in (
+        lambda: mf.solve(endless, mf.LayerWise(N, 0.1), horizon=1.0),
+        lambda: mf.theory.second_layer(endless, np.ones((2, 3)), samples=10),
+        lambda: mf.theory.second_layer(problem, np.full((2, D + 1), 1e200), samples=10),
+    ):
+        with pytest.raises(ValueError, match=r"^[a-z]"):
+            call()

@@ -110,10 +110,12 @@ def test_a_short_run_of_a_wide_network_that_diverges_leaves_the_state_before_tha
     np.testing.assert_allclose(theta, expected, rtol=1e-10, atol=1e-11)
 
 
+# One tile and two, whatever the instruction set: vectors are of 2, 4 or 8 numbers.
+@pytest.mark.parametrize(("n", "d"), [(1, 2), (10, 2), (13, 7), (30, 5), (45, 3), (45, 32)])
 @pytest.mark.parametrize("network", [FULL, mf.Network(mf.activations.relu)])
-def test_a_tiny_network_has_the_same_bits_wherever_it_is_looked_at(network):
-    sampler = mf.data.IsotropicGaussians(2, 0.5)._sampler
-    theta, _, _ = problem(10, 2, 1, network=network)
+def test_a_tiny_network_has_the_same_bits_wherever_it_is_looked_at(network, n, d):
+    sampler = mf.data.IsotropicGaussians(d, 0.5)._sampler
+    theta, _, _ = problem(n, d, 1, network=network)
     X, y = sampler.draw(0, 0, 200)
 
     def run(*stops):

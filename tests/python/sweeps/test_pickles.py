@@ -44,6 +44,12 @@ METHODS = (
     *(mf.SGD(3, step=0.1), mf.GD(3, step=0.1), mf.Particles(3), mf.PDE(20), mf.Atoms()),
     *(mf.JKO(0.05, count=20), mf.Nonlinear(3, driver=mf.Atoms())),
 )
+LAYERS = mf.LayerWise(4, step=0.1, batch=5)
+LAYERED = mf.Model(
+    mf.data.Staircase(5, [(0,), (0, 1)]),
+    mf.Network(mf.activations.hermite([0.0, 1.0, 1.0]), output="fixed"),
+    mf.init.Product(a=mf.init.Constant(0.01), w=mf.init.Radial(1.0)),
+)
 LAZY = (mf.Linearized(4), mf.Linearized(np.inf))
 
 
@@ -51,7 +57,8 @@ LAZY = (mf.Linearized(4), mf.Linearized(np.inf))
 def solved():
     """A short run of each method, on a model that it takes."""
     found = [mf.solve(MODEL, method, horizon=0.1, rng=0) for method in METHODS]
-    found.append(mf.solve(MODEL.replace(ridge=ramp), mf.GD(3, step=0.05), horizon=0.1, rng=0))
+    found.append(mf.solve(LAYERED, LAYERS, horizon=1.0, save_at=2, rng=0))
+    found.append(mf.solve(MODEL.replace(ridge=ramp), METHODS[1], horizon=0.1, rng=0))
     found.append(mf.solve(SMOOTH, mf.Particles(10), horizon=0.01, save_at=3, keep="all", rng=0))
     return found + [mf.solve(SMOOTH, method, horizon=0.01, rng=0) for method in LAZY]
 
@@ -88,8 +95,8 @@ def lazy():
     return [
         spectrum(),
         theory.regression_risk(spectrum(), [0, 1, 1], samples=[60, 600]),
-        theory.laziness(SMOOTH, solved()[8].final),
-        bounds := theory.lazy_bounds(solved()[8]),
+        theory.laziness(SMOOTH, solved()[-3].final),
+        bounds := theory.lazy_bounds(solved()[-3]),
         *(value for value in vars(bounds).values() if isinstance(value, theory.Bound)),
         theory.kernel_ridge(np.exp, mf.data.MultiIndex(5, [0.0, 1.0], 1), samples=[5], draws=2, rng=0),
     ]
@@ -137,7 +144,7 @@ def loops():
 MAKERS = {
     "models": lambda: [MODEL, MODEL.network, MODEL.reduce(), MODEL.reduce(limit=True), mf.ReducedInit([0.5])],
     "runs": solved,
-    "methods": lambda: [*METHODS, *LAZY],
+    "methods": lambda: [*METHODS, LAYERS, *LAZY],
     "measures": lambda: [run.final for run in solved()] + [mf.Cloud(THETA), stationary().measure],
     "limits": lambda: [stationary(), mf.optimum(LITTLE), mf.certificate(LITTLE, PAIR)],
     "averages": lambda: [mf.Exact(), mf.MonteCarlo(9, rng=0), mf.estimate(MODEL, THETA, samples=9, rng=0)],

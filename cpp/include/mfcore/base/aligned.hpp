@@ -9,6 +9,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 
+/// Allocates memory that begins at a cache line.
 template <class T>
 struct CacheLineAllocator {
     using value_type = T;
@@ -24,6 +25,7 @@ struct CacheLineAllocator {
     bool operator==(const CacheLineAllocator&) const = default;
 };
 
+/// Numbers that begin at a cache line.
 using AlignedVector = std::vector<double, CacheLineAllocator<double>>;
 
 /// Allocates without setting the entries to zero, which takes long for gigabytes.
@@ -39,6 +41,7 @@ struct UnfilledAllocator : CacheLineAllocator<T> {
     }
 };
 
+/// The same, not set to zero when it is made.
 using UnfilledVector = std::vector<double, UnfilledAllocator<double>>;
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -6,6 +6,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 
+/// A quadrature rule: the integral of f is about the sum of weights[k] f(nodes[k]).
 struct Rule {
     std::vector<double> nodes;    // increasing
     std::vector<double> weights;  // positive, sum 1

@@ -35,6 +35,7 @@ inline constexpr std::array<const char*, 14> kPurposeNames = {
     "shuffle",       "held_out",         "replica",         "probe",          "langevin_span",
     "langevin_rest", "langevin_scalars", "langevin_radius", "langevin_accept"};
 
+/// 128 bits, what Philox makes of one counter.
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
 /// The Philox4x32-10 bijection itself, for comparison with the published known answers.

@@ -4,6 +4,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 
+/// Which law the numbers have: uniform on (0, 1), or standard normal.
 enum class Numbers { uniform, normal };
 
 /// out(k, j) = shift + scale z, z being number (first + k) cols + j of the stream: initial parameters, or a

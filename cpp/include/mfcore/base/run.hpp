@@ -92,6 +92,7 @@ struct BuildInfo {
     std::string version, isa, compiler, eigen, openmp;
     int vector_bits;
 };
+/// The build of the level that this file uses.
 BuildInfo build_info();
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline base

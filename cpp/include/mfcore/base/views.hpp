@@ -7,8 +7,10 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 
+/// Counts, sizes and numbers of rows.
 using Index = std::ptrdiff_t;
 
+/// A matrix in memory of the caller: entry (i, j) is data[i * stride + j].
 template <class T>
 struct MatView {
     T* data = nullptr;
@@ -33,6 +35,7 @@ struct MatView {
     }
 };
 
+/// A matrix to write to, and one that is only read.
 using Mat = MatView<double>;
 using ConstMat = MatView<const double>;
 

@@ -13,6 +13,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline data {
 
+/// A law of the data. Derive from it to use a law of your own (examples/sampler.cpp).
 class Sampler {
 public:
     virtual ~Sampler() = default;
@@ -27,6 +28,7 @@ public:
     virtual void draw(std::uint64_t seed, Index first, Mat x, double* y) const = 0;
 };
 
+/// How laws are passed and kept.
 using SamplerPtr = std::shared_ptr<const Sampler>;
 
 /// The noiseless label y = phi(z) of projected inputs, a batch at a time.
@@ -48,6 +50,7 @@ Link hermite_link(Index p, std::vector<HermiteTerm> terms);
 /// phi(x) = mean over the rows of theta of sigma*(x; theta_j), x in R^d (theta is copied).
 Link network_link(Network network, ConstMat theta, Index d);
 
+/// The law of the inputs x of a multi-index model.
 enum class Inputs {
     gaussian,   ///< x ~ N(0, I)
     hypercube,  ///< x uniform on {-1, 1}^d

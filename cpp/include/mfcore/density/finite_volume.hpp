@@ -22,6 +22,7 @@ struct GridAxis {
     std::vector<Index> watched;       ///< cells where mass is worth a stop
 };
 
+/// How masses of cells become a density at their faces.
 enum class Reconstruction {
     upwind,  ///< constant in each cell
     muscl,   ///< linear, limited; on graded grids second order as far as widths vary smoothly
@@ -95,7 +96,7 @@ private:
     std::unique_ptr<PaddedMasses> half_;  // the first stage of MUSCL
 };
 
-/// Steps of one size on masses of the caller's, C order, for a foreign loop.
+/// Takes steps of one size on the caller's masses, C order, for loops outside of this library.
 class FiniteVolumeSteps {
 public:
     explicit FiniteVolumeSteps(FiniteVolume scheme);
@@ -117,6 +118,7 @@ private:
     std::vector<double> m_, next_m_;
 };
 
+/// Parameters of finite_volume().
 struct FiniteVolumeParams {
     double t = 0;             ///< time of the start
     double first = 0;         ///< first step; 0: the stability bound

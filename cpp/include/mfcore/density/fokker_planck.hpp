@@ -33,6 +33,7 @@ enum class Coupling {
     automatic,  ///< lagged where that makes the free energy fall, else implicit
 };
 
+/// Parameters of fokker_planck().
 struct FokkerPlanckParams {
     double temperature = 0;  ///< 1/beta > 0
     double t = 0;            ///< time of the start
@@ -61,6 +62,8 @@ public:
     virtual double largest_rise() const = 0;
 };
 
+/// Begin a run from the masses `start`, one for each cell in C order, on the cells of `axes`. The potential is that of
+/// the masses of these cells.
 std::unique_ptr<FokkerPlanck> fokker_planck(GridPotential potential, const std::vector<DiffusionAxis>& axes,
                                             const double* start, const FokkerPlanckParams& params);
 

@@ -1,5 +1,6 @@
 #pragma once
-// The heart (eqs. (2.1) to (2.4)): with nodes x_q, weights p_q, targets y_q everything is sums over nodes,
+// Predictions, potentials and risks as averages over the data (eqs. (2.1) to (2.4)). With nodes x_q, weights p_q,
+// targets y_q they are sums over nodes,
 //   f_q = int sigma*(x_q; .) d rho,     Psi(theta) = sum_q p_q (f_q - y_q) sigma*(x_q; theta),
 // so a potential costs O(N Q), never O(N^2). Nodes come from a Sampler: those of a finite law, or fresh
 // samples.
@@ -11,6 +12,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline features {
 
+/// How much of the machine an average may take, and when it stops early.
 struct RunOptions {
     int threads = 0;           ///< 0: OMP_NUM_THREADS, else the cores
     StopPredicate wants_stop;  ///< asked between chunks of samples; may be empty

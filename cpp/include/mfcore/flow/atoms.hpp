@@ -21,9 +21,10 @@ struct PointFeatures {
     std::function<void(ConstMat z, double* phi, double* gradients)> evaluate;
 };
 
+/// The features of a reduction, for atom_gradient().
 PointFeatures point_features(std::shared_ptr<const ReducedFeatures> features);
 
-/// p_q and y_q.
+/// The weights p_q and the targets y_q of the nodes.
 struct NodeData {
     std::vector<double> weights, targets;
 };
@@ -61,12 +62,14 @@ struct Panels {
     double at_wall = 1;  ///< how much more is tolerated of panels that a wall cuts
 };
 
-/// How well atoms z, one row each, are resolved: of every panel and coordinate the size of the last
-/// coefficients times the weight of the panel, and what is tolerated of that; both panels x columns of z.
+/// Write what tells whether atoms z, one row each, are resolved: `tails`, for every panel and coordinate the size
+/// of the last Legendre coefficients times the weight of the panel, and `tolerated`, the largest size that counts as
+/// resolved. Both have a row for each panel and a column for each column of z.
 void panel_tails(const Panels& panels, const std::vector<bool>& nonnegative, ConstMat z, Mat tails,
                  Mat tolerated);
 
-/// `masses` of the atoms, >= 0; those without mass are moved by the others.
+/// The system of atoms with these masses >= 0 for the integrators of flow.hpp; one without mass moves in the field
+/// of the others.
 System atom_system(std::vector<double> masses, const AtomParams& params, Gradient gradient,
                    Panels panels = {});
 

@@ -54,6 +54,7 @@ struct FlowState {
     std::vector<double> vectors;  // several states, one after the other
 };
 
+/// What a flow has done so far.
 struct FlowCounts {
     Index steps = 0, rejected = 0, evaluations = 0;
     /// Error of the risk by the steps, eq. (6.13): sum over the steps of
@@ -96,6 +97,7 @@ enum class Scheme {
     rk4,    ///< order 4, without noise
 };
 
+/// Parameters of fixed_steps().
 struct FixedParams {
     Scheme scheme = Scheme::euler;
     double step = 0;         ///< h > 0
@@ -107,11 +109,13 @@ struct FixedParams {
     int threads = 0;       ///< of the noise
 };
 
+/// Begin a flow from `start`, which is copied, with an explicit scheme and fixed steps.
 std::unique_ptr<Flow> fixed_steps(System system, const double* start, const FixedParams& params);
 
+/// Parameters of dopri5().
 struct AdaptiveParams {
     double rtol = 0, atol = 0;  ///< > 0: error per step, root mean square over the entries that move
-    double tolerance = 0;       ///< as above
+    double tolerance = 0;       ///< stop where the gradient is smaller; 0: never
     double first_step = 0;      ///< 0: chosen
 };
 

@@ -6,6 +6,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
+/// The result of compress().
 struct LowRank {
     Index rank = 0;
     std::vector<double> basis;         // n x rank, orthonormal columns

@@ -26,6 +26,7 @@ struct ColumnSpan {
 };
 ColumnSpan column_span(ConstMat table, double tolerance);
 
+/// The factors of a table of two coordinates, named as in the formula above.
 struct TableFactors {
     OwnMatrix first, second, core, nodes;
 };

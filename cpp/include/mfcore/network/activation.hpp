@@ -16,6 +16,8 @@ namespace mfcore::inline MFCORE_LEVEL::inline network {
 using SpanFunction = void(std::int64_t n, const double* z, double* value, double* slope, double* curvature,
                           void* user);
 
+/// An activation function. The functions `relu()` and the like make whole ones; one that is put together by hand
+/// is checked by whatever uses it.
 struct Activation {
     /// Which function, by its name as in Python: "linear", "relu", "erf", "tanh", "sigmoid", "softplus",
     /// "gelu", "piecewise_linear", "polynomial", "hermite", "custom".
@@ -72,10 +74,11 @@ struct Activation {
     void validate() const;
 };
 
-/// Names of the kinds without parameters, and the activation of such a name.
+/// The names of the kinds without parameters; named_activation() gives the activation of such a name.
 std::vector<const char*> named_kinds();
 Activation named_activation(const char* name);
 
+/// Whether sigma(-t) is sigma(t), -sigma(t) or neither.
 enum class Parity { none, even, odd };
 
 /// A smooth function as a step or a ramp under Gaussian noise: sigma(t) = offset + scale E X(t + V G), G ~
@@ -114,6 +117,7 @@ struct Facts {
     double growth = 0;  ///< |sigma(x + i y)| grows at most like e^{growth y^2}; 0 unless entire
     Blur blur = {};
 };
+/// The facts of an activation.
 Facts facts(const Activation& sigma);
 /// Throws std::invalid_argument if no quadrature over a law of the inputs is known for sigma.
 void require_analytic(const Activation& sigma);

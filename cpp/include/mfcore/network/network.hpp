@@ -5,9 +5,12 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline network {
 
+/// The output weight a of a neuron: 1 and not stored, stored and left as it is, or trained.
 enum class Output { one, fixed, trained };
+/// The bias b of a neuron: 0 and not stored, stored and left as it is, or trained.
 enum class Bias { none, fixed, trained };
 
+/// Which neurons a network has: their activation, and what their rows of parameters hold.
 struct Network {
     Activation activation;
     Output output = Output::one;

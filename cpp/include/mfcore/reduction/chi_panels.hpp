@@ -11,6 +11,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+/// Panels of the law chi_d, with their nodes and projections onto them.
 class ChiPanels {
 public:
     static constexpr Index kOrder = Panel::kOrder, kPoints = Panel::kPoints;

@@ -12,6 +12,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+/// Panels of the law N(0, 1), with their nodes and projections onto them.
 class NormalPanels {
 public:
     static constexpr Index kOrder = Panel::kOrder, kPoints = Panel::kPoints;

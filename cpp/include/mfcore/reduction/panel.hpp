@@ -9,6 +9,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+/// A panel: its Gauss nodes, and the polynomials that are orthonormal on it.
 class Panel {
 public:
     static constexpr Index kOrder = 20;   // nodes, and polynomials of degree below

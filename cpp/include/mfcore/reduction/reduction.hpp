@@ -16,6 +16,7 @@ namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
 class TwoRadii;  // of the implementation
 
+/// The features of a reduced model at all nodes of the data, as functions of a neuron's reduced coordinates.
 class ReducedFeatures {
 public:
     /// `nodes`: a row [z_q, s_q] for each node: the directions z_q, then one radius for each entry of `dims`

@@ -13,6 +13,7 @@ class Pieces;
 }
 namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+/// Evaluates S_d for one activation and one dimension.
 class Smoother {
 public:
     /// d >= 1, possibly infinite. Everything that depends on sigma and d alone is computed here.

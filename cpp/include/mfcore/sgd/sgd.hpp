@@ -14,6 +14,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
+/// Parameters of make_sgd().
 struct SgdParams {
     /// steps(first, count, h): step sizes h_k > 0 of steps first .. first + count - 1.
     std::function<void(Index, Index, double*)> steps;
@@ -68,7 +69,7 @@ public:
 /// when one diverges, soon after it.
 End run_together(const std::vector<Sgd*>& runs, Index target, int threads, const StopPredicate& wants_stop);
 
-/// `start` are the neurons at step 0.
+/// Begin a run from the neurons `start` at step 0, computed in T, double or float.
 template <class T>
 std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed,
                               SgdParams params);

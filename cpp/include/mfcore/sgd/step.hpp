@@ -7,6 +7,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
+/// Parameters of sgd_step() and sgd_run().
 struct StepParams {
     double ridge = 0;        ///< lambda >= 0, on trained blocks
     double temperature = 0;  ///< 1/beta >= 0
