@@ -48,8 +48,6 @@ GOOD_FOR: dict[str, Callable[[Random], Any]] = {
     "Bisection.crossed": lambda r: bool,
     "Bisection.name": lambda r: "x",
     "Bisection.each": lambda r: r.choice([None, {"y": [1, 2]}]),
-    "Annealed.temperature": lambda r: r.choice([None, lambda t: 0.1, lambda t: -t, 0.1]),
-    "Annealed.ridge": lambda r: r.choice([None, lambda t: 0.1 * t]),
     "schedule": lambda r: r.choice([None, lambda t: 1.0, lambda t: math.nan]),
     "relaxation.density": lambda r: mf.Density(np.linspace(0.0, 2.0, 11), np.full(10, 0.1)),
     "leap.target": lambda r: r.choice([all_laws()[2], all_laws()[4], {(0, 1): 1.0}, rows(r)]),
@@ -182,7 +180,7 @@ def objects() -> list[tuple[str, Any]]:
         ("activations.expression", mf.activations.expression("z**2")),
         ("activations.polynomial", mf.activations.polynomial([0, 1.0])),
     ]
-    found += [("pde", mf.PDE(cells=20)), ("annealed", mf.Annealed(mf.GD(3, 0.1), 0.1, ridge=lambda t: t))]
+    found += [("pde", mf.PDE(cells=20))]
     small = mf.Model(laws[8], nets[1], start(nets[1]))
     linear = mf.solve(small, mf.Linearized(4), horizon=0.2, save_at=3, keep="all", rng=0, threads=1)
     found += [("ladder", ladder()), ("rates", ladder().rates()), ("stability", _stability())]
