@@ -91,12 +91,20 @@ def path_norm(model: AnyModel, measure: MeasureLike, *, norm: float = 2.0, power
     points, weights = as_measure(measure, "measure", row_of(target))
     network = model.network
     row = network.row(0)
-    size = np.linalg.norm(points[:, row:], ord=norm, axis=1)
+    w = np.abs(points[:, row:])
+    unit = w.max(axis=1, keepdims=True, initial=np.finfo(float).tiny)  # squares of w/unit are numbers
+    size = unit[:, 0] * np.linalg.norm(w / unit, ord=norm, axis=1)
     if network.has_b:
         size = size + np.abs(points[:, row - 1])
-    if network.has_a:
-        size = size * np.abs(points[:, 0])
-    return float(network.scale * (weights @ size**p) ** (1 / p))
+    with np.errstate(over="ignore"):
+        if network.has_a:
+            size = size * np.abs(points[:, 0])
+        largest = float(size.max())
+        mean = float(weights @ (size / largest) ** p) if 0 < largest < math.inf else 1.0
+        found = network.scale * largest * mean ** (1 / p)
+    if not math.isfinite(found):
+        raise ValueError("measure must have a path norm that is a number, got one beyond 1.8e308")
+    return found
 
 
 def _own(evaluator: Evaluator, points: FloatArray) -> FloatArray:

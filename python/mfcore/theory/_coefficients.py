@@ -165,7 +165,7 @@ def _neurons(model: Model, law: MultiIndex, measure: MeasureLike) -> _Neurons:
     if isinstance(measure, Density):
         measure = measure.as_cloud()
     found = measure.points if isinstance(measure, Cloud) else check.array(measure, "measure")
-    full = found.shape[-1] == model.row
+    full = found.shape[-1:] == (model.row,)  # of a number it is ()
     radius = law.d > P and not network.sphere
     row = int(model.row) if full and model.row is not None else outer + P + radius
     points, weights = as_measure(measure, "measure", row)

@@ -109,6 +109,17 @@ def test_atoms_without_mass_are_not_drawn():
         assert 1.0 not in theory.quantise(model, rho, 20, method, rng=0)
 
 
+def test_path_norms_of_large_and_small_neurons_are_numbers():
+    network = mf.Network(mf.activations.relu, output="trained")
+    model = mf.Model(mf.data.Dataset([[1.0, 0.0]], [0.0]), network)
+    for size in (1e-200, 1.0, 1e200):
+        rows = [[2.0, 3 * size, 4 * size], [-2.0, 0.0, 5 * size]]
+        assert theory.path_norm(model, rows, power=3) == pytest.approx(10 * size, rel=1e-14)
+    assert theory.path_norm(model, [[0.0, 1.0, 2.0]]) == 0.0
+    with pytest.raises(ValueError, match="measure must have a path norm that is a number"):
+        theory.path_norm(model, [[1e200, 1e200, 0.0]])
+
+
 def test_path_norms_are_those_of_the_definition():
     model = dataset(scale=2.0)
     rho = cloud(0, 4, 5)

@@ -132,6 +132,7 @@ def test_coefficients_are_observables_of_networks_and_of_the_limit():
         (lambda m, t: theory.fourier(m, t, [(3,)]), "coordinates must be < P = 3"),
         (lambda m, t: theory.fourier(m, t, []), "at least one entry"),
         (lambda m, t: theory.fourier(m, t[:, :4], [()]), "points of length|shape"),
+        (lambda m, t: theory.fourier(m, np.float32(0.5), [()]), "measure must have shape"),
         (lambda m, t: theory.fourier(m, mf.Cloud(t[:, :6]), [()], samples=10), "samples must be left out"),
         (lambda m, t: theory.hermite(m, t, [(1, 0, 0)]), "inputs='gaussian'"),
     ],
