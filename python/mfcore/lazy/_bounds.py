@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from .. import _core
-from .._base import check
+from .._base import check, factors
 from .._base.check import FloatArray
 from ..expectations._rules import Expectation
 from ..measures._tangent import Tangent
@@ -120,7 +119,7 @@ def lazy_bounds(
         else:
             f = model.network.scale * _core.predict(model.network._core, theta, None, X, count)
             kernel = of_neurons(model, theta, None, X, None, count) / len(X)
-        values = scipy.linalg.eigvalsh(kernel)
+        values = factors.eigvalsh(kernel)
         bend = 0.0
         if not linear:
             between = (origin + s * (theta - origin) for s in np.linspace(0.0, 1.0, points))

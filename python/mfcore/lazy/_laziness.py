@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from .. import _core
-from .._base import check
+from .._base import check, factors
 from .._base.check import FloatArray
 from ..expectations._rules import Expectation
 from ..measures._place import rows_of
@@ -99,7 +98,7 @@ def laziness(
     if not (math.isfinite(residual) and np.isfinite(kernel).all()):
         size = float(np.abs(rows).max())
         raise ValueError(f"theta must be of a size at which the kernel is finite, got entries up to {size:g}")
-    values = scipy.linalg.eigvalsh(kernel, overwrite_a=True)
+    values = factors.eigvalsh(kernel)
     largest = float(values[-1])
     smallest = smallest_of(values, rows.size)
     bound = math.sqrt(largest) / smallest * residual if smallest > 0 else math.inf
@@ -170,7 +169,7 @@ def _largest_of(apply: _Curvature, size: int) -> float:
 
     if size <= _DENSE:
         matrix = np.array([apply(unit) for unit in np.eye(size)])
-        return max(0.0, float(scipy.linalg.eigvalsh(matrix)[-1]))
+        return max(0.0, float(factors.eigvalsh(matrix)[-1]))
     start = np.random.default_rng(0).normal(size=size)  # the same every time
     if not apply(start).any():
         return 0.0

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from .. import _core
+from .._base import factors
 from .._base.check import FloatArray
 
 MOST_EXACT = 4000  # nodes whose modes are all computed
@@ -48,7 +49,7 @@ class Modes:
 def modes_of(matrix: FloatArray, vectors: list[FloatArray]) -> list[Modes]:
     """Each vector in modes of a symmetric positive semidefinite matrix, which is overwritten."""
     if len(matrix) <= MOST_EXACT:
-        values, basis = scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False)
+        values, basis = factors.eigh(matrix)
         values = np.maximum(values, 0.0)  # rounding may leave some below 0
         return [Modes(values, basis, b @ basis, np.zeros(len(values))) for b in vectors]
     return [_krylov(matrix, b) for b in vectors]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import scipy
 
+from .._base import factors
 from .._base.check import FloatArray
 from ._linear import Linearisation
 
@@ -31,7 +31,7 @@ def of_atoms(linear: Linearisation, lowest: int | None) -> tuple[FloatArray, int
         if not len(at):
             continue
         if matrices is not None:
-            found, vectors = scipy.linalg.eigh(matrices[i][np.ix_(at, at)])
+            found, vectors = factors.eigh(matrices[i][np.ix_(at, at)])
         else:
             found, vectors = _lanczos(partial(_one, linear, root, i), k, count)
         number = min(count, len(found))
@@ -61,7 +61,7 @@ def of_cloud(linear: Linearisation, lowest: int | None) -> tuple[FloatArray, Flo
         return np.empty(0), direction
     if size <= DENSE:
         matrix = np.array([apply(unit) for unit in np.eye(size)])
-        values, vectors = scipy.linalg.eigh(0.5 * (matrix + matrix.T))
+        values, vectors = factors.eigh(0.5 * (matrix + matrix.T))
     else:
         values, vectors = _lanczos(apply, size, FEW if lowest is None else lowest)
     direction[free] = into * vectors[:, 0]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from .._base import factors
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ..reductions._of_laws import Features
@@ -108,7 +109,7 @@ def _picked(
     _, order = scipy.linalg.qr(rows[:, among], mode="r", pivoting=True)
     kept = 2 * k if alone else k + k // 4
     nodes = np.sort(among[order[: min(len(among), kept)]])
-    inverse = scipy.linalg.pinv(rows[:, nodes])
+    inverse = factors.pinv(rows[:, nodes])
     if owner.together > 1 and not alone:
         most = WORSE * float(np.linalg.norm(inverse, 2))
         nodes, inverse = _grouped(rows, among[order], owner.together, most)
@@ -132,7 +133,7 @@ def _grouped(
     count = 1 + len(rows) // size
     while True:
         nodes = nodes_of(np.sort(groups[:count]), size)
-        inverse = scipy.linalg.pinv(rows[:, nodes])
+        inverse = factors.pinv(rows[:, nodes])
         if count >= len(groups) or np.linalg.norm(inverse, 2) <= most:
             return nodes, inverse
         count *= 2

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from .._base import factors
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ..reductions._of_laws import Features
@@ -236,10 +237,10 @@ def predictions(reduced: ReducedModel, points: FloatArray, weights: FloatArray) 
 def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
     """Orthonormal rows that span those of `table` up to the tolerance in mean square."""
     if table.shape[1] <= len(table):
-        _, size, right = scipy.linalg.svd(table, full_matrices=False)
+        _, size, right = factors.svd(table)
     else:
         tall, small = scipy.linalg.qr(table.T, mode="economic", check_finite=False)
-        _, size, turned = scipy.linalg.svd(small.T)
+        _, size, turned = factors.svd(small.T)
         right = turned @ tall.T
     tail = np.sqrt(np.cumsum(np.square(size)[::-1])[::-1])
     return np.ascontiguousarray(right[: max(1, int((tail > tolerance * np.sqrt(len(table))).sum()))])

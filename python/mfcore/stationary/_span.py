@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
+from .._base import factors
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ..reductions._tables import Table
@@ -61,7 +61,7 @@ def _rows(reduced: ReducedModel, points: FloatArray, scale: FloatArray) -> Float
     """
     sample = points[:: max(1, len(points) // SAMPLE)]
     if len(scale) > MANY:
-        _, size, right = scipy.linalg.svd(reduced.features(sample) * scale, full_matrices=False)
+        _, size, right = factors.svd(reduced.features(sample) * scale)
         rank = max(1, int((size > 0.1 * TOLERANCE * size[0]).sum()))
         return None if rank == len(scale) else np.ascontiguousarray(right[:rank])
     table = Table((sample[:, 0],), reduced.features(sample), reduced.weights)

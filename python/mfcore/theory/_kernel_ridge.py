@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy
 
 from .. import _core
-from .._base import check
+from .._base import check, factors
 from .._base.check import FloatArray
 from .._base.rng import RNG, Seed, derive, seed_of
 from ..data import DataLaw
@@ -226,7 +226,7 @@ def _solved(matrix: FloatArray, y: FloatArray, ridge: float, rank: float) -> tup
         ):
             coefficients = scipy.linalg.cho_solve((factor, True), y, check_finite=False)
             return coefficients, y - ridge * coefficients
-    values, basis = scipy.linalg.eigh(matrix, check_finite=False)
+    values, basis = factors.eigh(matrix)
     kept = values > n * np.finfo(float).eps * values[-1]
     parts = basis[:, kept].T @ y
     shrunk = parts / (values[kept] + ridge)

@@ -119,6 +119,11 @@ FUNCTIONS = {
         "z = normals(2, 200_000, 20)",
         "mf.distance(*z, method='sliced', directions=1000)",
     ),
+    "eigenvalues of a large kernel": (
+        "from mfcore import theory; import scipy.sparse.linalg; x = normals(4000, 10); z = normals(50, 10); "
+        "m = model_of(10).replace(data=mf.data.Dataset(x, x[:, 0]))",
+        "[theory.laziness(m, z) for _ in range(9)]",
+    ),
     "an estimate in its first chunk": (
         "m, z = model_of(20), normals(12_000, 20)",
         "mf.estimate(m, z, samples=10**6, rng=0)",
