@@ -96,14 +96,16 @@ class Nonlinear:
             raise ValueError(f"step must be given at temperature = {full.temperature:g}, got None")
         start_of(full, self.neurons, seed)  # what it refuses comes first
         method = self.driver or _default(full, self.step)
+        reduced = full._kept.get("reduction")  # of forces that change: made once for all stretches
         try:
-            reduced = full._kept.get("reduction") or full.reduce()
+            if reduced is None:
+                full.reduce()
         except ValueError as error:
             raise ValueError(
                 f"driver must be an auxiliary network, such as mf.Particles({20 * self.neurons}), where the "
                 f"limit has no reduction, got {check.shown(method)}: {error}"
             ) from None
-        driver = limit_of(method.begin(reduced, derive(seed, DRIVER), threads))
+        driver = limit_of(method.begin(reduced or full, derive(seed, DRIVER), threads))
         if driver is None:
             raise TypeError(f"driver must be {_DRIVERS}, got {check.shown(self.driver)}")
 
