@@ -4,6 +4,7 @@
 #include "network/kinds.hpp"
 #include "network/neurons.hpp"
 #include "sgd/block.hpp"
+#include "sgd/long_rows.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
@@ -96,6 +97,16 @@ template <class T, int R, class At>
 Index direct_blocks(const Network& network, const SgdParams& params, NeuronTiles<T, R>& tiles, Index blocks,
                     const At& at, Index& made) {
     Index done = 0;
+    if (is_of_long_rows(tiles.count(), tiles.dimension())) {
+        LongRows<T, R> rows(network, params, tiles);
+        for (; done < blocks; ++done) {
+            const StepBlock<T> block = at(done);
+            made = rows.advance(block);
+            if (made < block.steps) break;
+        }
+        rows.store();
+        return done;
+    }
     kinds::with_kernel<T>(network.activation, [&]<class Kernel>(const Kernel& kernel) {
         if constexpr (kinds::OfVectors<Kernel, T>) {
             for (; done < blocks; ++done) {
