@@ -50,7 +50,8 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
         const T keep = T(1) - h_w * ridge, keep_b = T(1) - h_b * ridge;
         kinds::Jet<T> out[V];
         Vec product[V];
-        for (int r = 0; r < V; ++r) {
+#pragma GCC unroll 6
+        for (int r = 0; r < V; ++r) {  // unrolled, so that none of these arrays has to be in memory
             out[r] = kernel(z[r]);
             product[r] = a[r] * out[r].value;
         }
