@@ -282,12 +282,7 @@ def as_numpy(value: Any, name: str) -> npt.NDArray[Any]:
     if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray | np.generic):
         try:
             return np.from_dlpack(value)
-        except (
-            BufferError,
-            RuntimeError,
-            TypeError,
-            ValueError,
-        ) as error:  # another device, gradients on, ...
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:  # another device, gradients
             raise TypeError(f"{name} must be an array that NumPy can share: {error}") from None
     try:
         return np.asarray(value)

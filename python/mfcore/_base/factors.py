@@ -27,7 +27,7 @@ def eigh(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def eigvalsh(matrix: FloatArray) -> FloatArray:
     """Eigenvalues of a symmetric matrix, ascending."""
-    return _answering(matrix, lambda: np.linalg.eigvalsh(matrix))
+    return _answering(matrix, lambda: np.asarray(np.linalg.eigvalsh(matrix), dtype=np.float64))
 
 
 def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -39,7 +39,7 @@ def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 def pinv(matrix: FloatArray) -> FloatArray:
     """The pseudoinverse; singular values below rounding of the largest count as 0."""
     rounding = max(matrix.shape) * float(np.finfo(np.float64).eps)
-    return _answering(matrix, lambda: np.linalg.pinv(matrix, rcond=rounding))
+    return _answering(matrix, lambda: np.asarray(np.linalg.pinv(matrix, rcond=rounding), dtype=np.float64))
 
 
 def _answering(matrix: FloatArray, function: Callable[[], T]) -> T:

@@ -47,7 +47,7 @@ class Modes:
 
 
 def modes_of(matrix: FloatArray, vectors: list[FloatArray]) -> list[Modes]:
-    """Each vector in modes of a symmetric positive semidefinite matrix, which is overwritten."""
+    """Each vector in modes of a symmetric positive semidefinite matrix."""
     if len(matrix) <= MOST_EXACT:
         values, basis = factors.eigh(matrix)
         values = np.maximum(values, 0.0)  # rounding may leave some below 0

@@ -1,7 +1,7 @@
 """Measures ρ over neurons or reduced coordinates, and the functions of them: V, U, Ψ, ∇Ψ, R, F, f, distances.
 
 - `_measure`: `Cloud` and `Density`
-- `_functions`: `mf.V`, `U`, `psi`, `grad_psi`, `risk`, `predict`
+- `_functions`: `mf.V`, `U`, `psi`, `grad_psi`, `risk`, `predict`; `_evaluators`: what averages for them
 - `_estimate`: the same by streaming Monte Carlo, with standard errors
 - `_energy`: `mf.free_energy` and `dissipation`
 - `_distance`: Wasserstein distances and relative entropy

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
-from ..expectations._evaluator import Evaluator
-from ..expectations._rules import Exact, Expectation
+from ..expectations._rules import Expectation
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ._evaluators import evaluator_of
 from ._measure import as_measure, as_points
 from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of, with_inputs
 from ._replicas import Run, per_replica
@@ -55,7 +55,7 @@ def V(
     """
     rows = rows_of(model, theta, "theta")
     check_out(out, len(rows))
-    return give(_evaluator(model, expectation, threads).V(rows), out, "V", theta=rows)
+    return give(evaluator_of(model, expectation, threads).V(rows), out, "V", theta=rows)
 
 
 @_quiet
@@ -87,7 +87,7 @@ def U(
     check_out(out, len(rows), len(columns))
     longer = "theta" if len(rows) >= len(columns) else "other"
     check.memory(16.0 * len(rows) * len(columns), longer, rows if longer == "theta" else columns)
-    value = _evaluator(model, expectation, threads).U(rows, columns)
+    value = evaluator_of(model, expectation, threads).U(rows, columns)
     return give(value, out, "U", theta=rows, other=columns)
 
 
@@ -124,7 +124,7 @@ def psi(
     """
     at = in_shared_coordinates(model, theta, measure)
     check_out(out, len(at.rows))
-    value = _evaluator(at.model, expectation, threads).psi(at.z, at.points, at.weights)
+    value = evaluator_of(at.model, expectation, threads).psi(at.z, at.points, at.weights)
     if model.ridge:
         value = value + 0.5 * model.ridge * np.square(at.z[:, _decaying(at.model, at.z)]).sum(axis=1)
     return give(value, out, "Ψ", theta=at.rows, measure=at.points)
@@ -168,7 +168,7 @@ def grad_psi(
         zero = np.flatnonzero((rows[:, model.network.row(0) :] == 0).all(axis=1))
         if len(zero):
             raise ValueError(f"theta must have w != 0 on a network with sphere=True, got 0 in row {zero[0]}")
-    gradient = _evaluator(at.model, expectation, threads).grad_psi(z, at.points, at.weights)
+    gradient = evaluator_of(at.model, expectation, threads).grad_psi(z, at.points, at.weights)
     if model.ridge:
         decaying = _decaying(at.model, z)
         gradient[:, decaying] += model.ridge * z[:, decaying]
@@ -214,7 +214,7 @@ def risk(
         return linear_risk(with_inputs(model), measure, expectation, check.threads(threads))[0]
     target = target_of(model, measure)
     points, weights = as_measure(measure, "measure", row_of(target))
-    value = float(_evaluator(target, expectation, threads).risk(points, weights))
+    value = float(evaluator_of(target, expectation, threads).risk(points, weights))
     if not math.isfinite(value):
         raise ValueError(too_large("the risk", measure=points))
     return value
@@ -286,28 +286,6 @@ def predict(
     if target.network.scale != 1:
         value *= target.network.scale
     return give(value, out, "f", measure=points, X=inputs)
-
-
-def _evaluator(model: AnyModel, expectation: Expectation | None, threads: int | None) -> Evaluator:
-    count = check.threads(threads)
-    if isinstance(model, ReducedModel):
-        if expectation is not None:
-            raise ValueError(f"expectation must be left out for a reduced model, got {expectation!r}")
-        return model
-    if not isinstance(model, Model):
-        raise TypeError(f"model must be an mf.Model or mf.ReducedModel, got {model!r}")
-    kept = model._kept.get("evaluator")
-    if kept is not None and kept[0] is expectation and kept[1] == count:
-        evaluator: Evaluator = kept[2]
-        return evaluator
-    rule = expectation
-    if expectation is None:
-        expectation = Exact()
-    if not isinstance(expectation, Expectation):
-        raise TypeError(f"expectation must be mf.Exact() or mf.MonteCarlo(samples, rng), got {expectation!r}")
-    evaluator = expectation.evaluator(model, count)
-    model._kept["evaluator"] = (rule, count, evaluator)
-    return evaluator
 
 
 def _decaying(model: AnyModel, rows: FloatArray) -> npt.NDArray[np.bool_]:

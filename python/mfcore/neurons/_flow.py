@@ -23,12 +23,11 @@ from ..reductions._model import ReducedModel
 from ..runs._clock import FixedClock
 from ..runs._ends import Ended, ended
 from ..runs._rung import State
+from ._integration import Integration
 from ._sgd import check_memory, start_of
 
 if TYPE_CHECKING:
-    from ..runs._stiff import ImplicitFlow
-
-    Integrator = _core.Flow | ImplicitFlow
+    from ._integration import Integrator
 
 _COPIES = 9  # copies of the neurons held at least: stages of a step, and the state between steps
 # samples of up to so many bytes are drawn once; more are drawn again at every evaluation
@@ -56,66 +55,44 @@ class FlowRung:
         self.clock = None if step is None else FixedClock(step)
         check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
         start = population(model, neurons, followers, seed, threads)
-        self._shape, self._shown, self._tolerance = start.shape, followers or neurons, tolerance
+        self._shown, self._tolerance = followers or neurons, tolerance
         system = system_of(model, neurons, expectation, threads, followers)
-        self._begin = partial(integrator, system)
-        self._flow = self._begin(start)
-        self._since, self._before = (
-            0.0,
-            (0, 0, 0),
-        )  # where the present integrator began, and counts until then
+        self._run = Integration(partial(integrator, system), start, self.clock)
 
     @property
     def t(self) -> float:
         """The time reached."""
-        return self._since + self._flow.t
+        return self._run.t
 
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
-        if self.clock is None or not isinstance(self._flow, _core.Flow):
-            end = self._flow.advance(t - self._since, seconds)
-        else:
-            end = self.clock.advance(self._flow, t, seconds)
-        return ended(end, self._flow, self._tolerance, since=self._since, done=self._before[0])
+        run, end = self._run, self._run.advance(t, seconds)
+        return ended(end, run.flow, self._tolerance, since=run.since, done=run.done)
 
     def measure(self) -> FloatArray:
         """The neurons, shape (N, D); the followers, if there are any."""
-        rows = self._flow.values().reshape(self._shape)
+        rows = self._run.values()
         return rows if self._shown == len(rows) else rows[: self._shown].copy()
 
     def state(self) -> State:
         """Numbers and vectors of the integrator, and where it began if that was on the way."""
-        state = self._flow.state()
-        if self._since > 0:
-            state["since"] = np.array([self._since, *self._before])
-        return state
+        return self._run.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        vectors = dict(state)
-        since, *before = vectors.pop("since", np.zeros(4)).tolist()
-        self._flow.restore(vectors)
-        self._since, self._before = since, (int(before[0]), int(before[1]), int(before[2]))
+        self._run.restore(state)
 
     def change_time(self, t: float) -> float:
         """The time nearest to t at which the forces may change: the end of a step."""
-        return t if self.clock is None else round(t / self.clock.step) * self.clock.step
+        return self._run.step_end(t)
 
     def take_over(self, earlier: FlowRung) -> None:
         """Go on from where a rung with other forces is: at the same step, or with steps chosen anew."""
-        if self.clock is not None:
-            self.restore(earlier.state())
-            return
-        self._flow = self._begin(earlier._flow.values().reshape(self._shape))
-        self._since, self._before = earlier.t, earlier._counts()
-
-    def _counts(self) -> tuple[int, int, int]:
-        flow, (steps, rejected, evaluations) = self._flow, self._before
-        return steps + flow.steps, rejected + flow.rejected, evaluations + flow.evaluations
+        self._run.take_over(earlier._run)
 
     def meta(self) -> dict[str, Any]:
         """Steps done and refused, and evaluations of ∇Ψ."""
-        return dict(zip(("steps", "rejected", "evaluations"), self._counts(), strict=True))
+        return self._run.meta()
 
 
 def population(model: Model, neurons: int, followers: int, seed: int, threads: int = 0) -> FloatArray:

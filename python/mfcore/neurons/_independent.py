@@ -13,7 +13,7 @@ from .._base.rng import derive
 from ..atoms._atoms import Atoms
 from ..model import Model
 from ..reductions._model import ReducedModel
-from ..runs._reduced import model_of
+from ..runs._reduced import model_of, reduced_of
 from ..runs._rung import Rung, limit_of
 from ._flow import DRIVER
 from ._methods import GD, SGD, Particles
@@ -97,13 +97,13 @@ class Nonlinear:
         start_of(full, self.neurons, seed)  # what it refuses comes first
         method = self.driver or _default(full, self.step)
         try:
-            reduced = full._kept.get("reduction") or full.reduce()
+            full._kept["reduction"] = reduced_of(full)  # which the driver takes from there
         except ValueError as error:
             raise ValueError(
                 f"driver must be an auxiliary network, such as mf.Particles({20 * self.neurons}), where the "
                 f"limit has no reduction, got {check.shown(method)}: {error}"
             ) from None
-        driver = limit_of(method.begin(reduced, derive(seed, DRIVER), threads))
+        driver = limit_of(method.begin(full, derive(seed, DRIVER), threads))
         if driver is None:
             raise TypeError(f"driver must be {_DRIVERS}, got {check.shown(self.driver)}")
 

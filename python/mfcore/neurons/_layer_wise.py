@@ -32,7 +32,7 @@ _LOOK = 0.05  # seconds between two questions whether to stop
 @configurable
 @dataclass(frozen=True)
 class LayerWise:
-    """SGD of the first layer alone, so that a network learns one coordinate after the other.
+    """Train the first layer alone by SGD, so that a network learns one coordinate after the other.
 
     On a sphere a neuron that has found a coordinate has no norm left for the next one. Here each neuron keeps
     the norm of its small weights only: those that have never been as large as `reach`. They take a step along
@@ -86,7 +86,8 @@ class LayerWiseRung:
         network = model.network
         if network.sphere:
             raise ValueError(
-                "network must have sphere=False for mf.LayerWise, got a sphere, which it keeps itself"
+                "network must have sphere=False for mf.LayerWise, which keeps weights on a sphere itself, "
+                f"got {network!r}"
             )
         for name, value in (("ridge", model.ridge), ("temperature", model.temperature)):
             if value:

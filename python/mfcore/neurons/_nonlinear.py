@@ -26,6 +26,7 @@ from ..reductions._project import Coordinates
 from ..runs._clock import FixedClock
 from ..runs._ends import GOES_ON, End, Ended, ended
 from ..runs._rung import LimitRung, State, clock_of, labelled, part_of
+from ._integration import Integration
 from ._sgd import start_of
 
 _MARKS = 8  # times kept, more than one attempt of a step needs
@@ -159,12 +160,7 @@ class NonlinearRung:
         system = _core.System.function(
             np.append(np.tile(speed, neurons), 0.0), self._velocity, np.append(np.tile(walls, neurons), False)
         )
-        self._begin = partial(integrator, system)
-        self._flow = self._begin(np.append(rows, 0.0))
-        self._since, self._before = (
-            0.0,
-            (0, 0, 0),
-        )  # where the present integrator began, and counts until then
+        self._run = Integration(partial(integrator, system), np.append(rows, 0.0), self.clock)
 
     @property
     def features(self) -> ReducedModel:
@@ -174,49 +170,36 @@ class NonlinearRung:
     @property
     def t(self) -> float:
         """The time reached."""
-        return self._since + self._flow.t
+        return self._run.t
 
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
-        field = self._field
+        field, run = self._field, self._run
         field.deadline = time.monotonic() + seconds
+        if self.clock is not None and (of_driver := clock_of(field.driver)) is not None:
+            of_driver.end = self.clock.end
         try:
-            if self.clock is None:
-                end = self._flow.advance(t - self._since, seconds)
-            else:
-                if (of_driver := clock_of(field.driver)) is not None:
-                    of_driver.end = self.clock.end
-                end = self.clock.advance(self._flow, t, seconds)
+            end = run.advance(t, seconds)
         except _Late:
             end = field.ended.end
         if end is End.reached and field.ended.end is End.stationary and field.driver.t <= self.t:
             end = End.stationary
         if end in GOES_ON or field.ended.end in GOES_ON:
-            return ended(
-                end, self._flow, since=self._since, done=self._before[0], remedy="Try fixed steps, step=…"
-            )
+            return ended(end, run.flow, since=run.since, done=run.done, remedy="Try fixed steps, step=…")
         return Ended(end, f"the driver ended at t = {field.driver.t:g}: {field.ended.message}")
 
     def measure(self) -> FloatArray:
         """Neurons, shape (N, D)."""
-        rows = self._flow.values()[:-1].reshape(self._shape)
+        rows = self._run.values()[:-1].reshape(self._shape)
         return rows if self._noisy else self._coordinates.lift(self._start, rows)
 
     def state(self) -> State:
-        """The integrator's numbers and vectors, the state of the driver, and where both began if that was on
-        the way.
-        """
-        state = self._flow.state() | labelled("driver", self._field.state())
-        if self._since > 0:
-            state["since"] = np.array([self._since, *self._before])
-        return state
+        """That of the integration, and that of the driver."""
+        return self._run.state() | labelled("driver", self._field.state())
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        vectors = dict(state)
-        since, *before = vectors.pop("since", np.zeros(4)).tolist()
-        self._flow.restore(vectors)
-        self._since, self._before = since, (int(before[0]), int(before[1]), int(before[2]))
+        self._run.restore(state)
         self._field.restore(part_of(state, "driver"))
 
     def change_time(self, t: float) -> float:
@@ -233,25 +216,16 @@ class NonlinearRung:
                 f"step must be that of the driver where forces change with time, got {self.clock.step:g} and "
                 f"a driver whose first step ends at {clock.nearest(self.clock.step):g}"
             )
-        return round(t / self.clock.step) * self.clock.step
+        return self._run.step_end(t)
 
     def take_over(self, earlier: NonlinearRung) -> None:
         """Go on from where a rung with other forces is, in the field of its driver."""
         self._field.change(earlier.t, earlier._field)
-        if self.clock is not None:
-            self._flow.restore(earlier._flow.state())
-            return
-        self._flow = self._begin(earlier._flow.values())
-        self._since, self._before = earlier.t, earlier._counts()
-
-    def _counts(self) -> tuple[int, int, int]:
-        flow, (steps, rejected, evaluations) = self._flow, self._before
-        return steps + flow.steps, rejected + flow.rejected, evaluations + flow.evaluations
+        self._run.take_over(earlier._run)
 
     def meta(self) -> dict[str, Any]:
         """Steps done and refused, evaluations of the velocity, and what the driver has to say."""
-        counts = dict(zip(("steps", "rejected", "evaluations"), self._counts(), strict=True))
-        return {**counts, "driver": self._field.driver.meta()}
+        return {**self._run.meta(), "driver": self._field.driver.meta()}
 
     def _velocity(self, y: FloatArray) -> FloatArray:
         """The velocity of the state (rows, t), whose last entry is the time itself."""

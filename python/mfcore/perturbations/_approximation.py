@@ -10,7 +10,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ..expectations._evaluator import Evaluator
 from ..expectations._rules import Expectation
-from ..measures._functions import _evaluator
+from ..measures._evaluators import evaluator_of
 from ..measures._measure import as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ..model import Model
@@ -48,11 +48,11 @@ def approximation_gap(
     """
     target = target_of(model, measure)
     points, weights = as_measure(measure, "measure", row_of(target))
-    evaluator = _evaluator(target, expectation, threads)
+    evaluator = evaluator_of(target, expectation, threads)
     f_square = float(weights @ (evaluator.psi(points, points, weights) - evaluator.V(points)))
     if isinstance(model, Model) and isinstance(target, ReducedModel):
         points = _any_direction(model, target, points)
-        evaluator = _evaluator(model, expectation, threads)
+        evaluator = evaluator_of(model, expectation, threads)
     return max(float(weights @ _own(evaluator, points)) - f_square, 0.0)
 
 
@@ -101,10 +101,10 @@ def path_norm(model: AnyModel, measure: MeasureLike, *, norm: float = 2.0, power
             size = size * np.abs(points[:, 0])
         largest = float(size.max())
         mean = float(weights @ (size / largest) ** p) if 0 < largest < math.inf else 1.0
-        found = network.scale * largest * mean ** (1 / p)
+        found = float(network.scale * largest * mean ** (1 / p))
     if not math.isfinite(found):
         raise ValueError("measure must have a path norm that is a number, got one beyond 1.8e308")
-    return found
+    return float(found)
 
 
 def _own(evaluator: Evaluator, points: FloatArray) -> FloatArray:

@@ -14,7 +14,8 @@ from ..expectations._rules import Expectation
 from ..measures._cells import reduction_for
 from ..measures._distance import kl
 from ..measures._energy import free_energy
-from ..measures._functions import _evaluator, risk
+from ..measures._evaluators import evaluator_of
+from ..measures._functions import risk
 from ..measures._measure import Cloud, Density, as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ..model import Model
@@ -97,7 +98,7 @@ def bounds(
         found += _entropy(reduced, measure)
     if isinstance(target, Model):
         points, weights = merged(*as_measure(measure, "measure", row_of(target)))
-        known = constants(target, points, weights, _evaluator(target, expectation, threads), generator)
+        known = constants(target, points, weights, evaluator_of(target, expectation, threads), generator)
         drawn = [quantise(target, measure, count, rng=generator) for _ in range(min(draws, 20))]
         found += chaos(target, points, weights, known, drawn, end, expectation, threads)
         if end is not None:

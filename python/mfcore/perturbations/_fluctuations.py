@@ -18,7 +18,7 @@ from .._base.check import FloatArray
 from .._base.rng import RNG, seed_of
 from ..expectations._rules import Expectation, MonteCarlo
 from ..init import Paired, Points, Sphere
-from ..measures._functions import _evaluator
+from ..measures._evaluators import evaluator_of
 from ..measures._measure import as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of
 from ..model import Model
@@ -192,7 +192,7 @@ def _check_sgd(model: AnyModel) -> None:
 
 def _field(model: AnyModel, expectation: Expectation | None) -> Field:
     if isinstance(model, ReducedModel):
-        _evaluator(model, expectation, None)  # refuses an expectation
+        evaluator_of(model, expectation, None)  # refuses an expectation
         return FeatureField(model)
     nodes = nodes_of(model, expectation)
     if nodes is not None:

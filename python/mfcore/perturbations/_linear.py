@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .._base.check import FloatArray
 from ..expectations._rules import Expectation
-from ..measures._functions import _evaluator
+from ..measures._evaluators import evaluator_of
 from ..measures._measure import as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ..neurons._flow import rates_of
@@ -97,7 +97,7 @@ def at_atoms(
     threads: int | None,
 ) -> Linearisation:
     """The same for atoms that are known to differ, in the coordinates of the model."""
-    evaluator = _evaluator(target, expectation, threads)  # checks the arguments, too
+    evaluator = evaluator_of(target, expectation, threads)  # checks the arguments, too
     products: Products
     if isinstance(target, ReducedModel):
         products = OfFeatures(target, points, weights)

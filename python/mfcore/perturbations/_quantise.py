@@ -10,7 +10,7 @@ from .._base.check import FloatArray
 from .._base.rng import RNG
 from ..expectations._evaluator import Evaluator
 from ..expectations._rules import Expectation
-from ..measures._functions import _evaluator
+from ..measures._evaluators import evaluator_of
 from ..measures._measure import as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ._approximation import _own
@@ -68,7 +68,7 @@ def quantise(
     points, weights = points[weights > 0], weights[weights > 0] / weights.sum()
     check.memory(8.0 * count * points.shape[1], "neurons", count)
     if method == "greedy":
-        taken = _greedy(_evaluator(target, expectation, threads), points, weights, count)
+        taken = _greedy(evaluator_of(target, expectation, threads), points, weights, count)
         return np.ascontiguousarray(points[taken])
     generator = generator_of(rng)
     if method == "iid":

@@ -24,4 +24,5 @@ def reduced_of(model: Model | ReducedModel) -> ReducedModel:
     if isinstance(model, ReducedModel):
         return model
     check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
-    return model.reduce()
+    known: ReducedModel | None = model._kept.get("reduction")
+    return model.reduce() if known is None else known

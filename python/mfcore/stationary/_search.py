@@ -14,7 +14,7 @@ import scipy
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ._boxes import Box
-from ._compact import Compact, afford, compact, in_pieces, seconds
+from ._compact import FIRST, TESTS, Compact, afford, compact, in_pieces, seconds
 from ._span import SAMPLE, Span, span
 
 SIDE = {1: 4001, 2: 97}  # most points per coordinate of a grid, by the number of coordinates
@@ -23,7 +23,7 @@ FEWEST = 32  # fewest points per coordinate of a grid
 MOST_FEATURES = 1 << 22  # most points times nodes
 MANY = 1 << 11  # models with more nodes are compressed
 DENSER = 1.6  # factor of points per coordinate of the second, independent search
-SAMPLED = 304  # points at which `compact` evaluates all nodes, or more
+SAMPLED = FIRST + TESTS  # points at which `compact` evaluates all nodes, or more
 POLISHED = 8  # number of local minima that are refined
 
 

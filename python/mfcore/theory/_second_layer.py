@@ -16,7 +16,7 @@ _BLOCK = 1 << 21  # most numbers of activations held at a time
 def second_layer(
     model: Model, theta: npt.ArrayLike, *, samples: int, ridge: float = 1e-6, rng: RNG = None
 ) -> FloatArray:
-    """The neurons with the output weights that are best on fresh samples: eq. (12.10).
+    """Fit the output weights of given neurons by ridge regression on fresh samples: eq. (12.10).
 
     With σ(⟨w, x⟩ + b) given, the risk is quadratic in a, and SGD on it with decay goes to the minimiser of
     the mean of (y − f)² over samples plus ridge·Σa²/N, which is computed here. After `mf.LayerWise` it is

@@ -100,7 +100,7 @@ def test_neurons_without_mass_do_not_act_on_the_network(model):
     alone = driver.begin(model, derive(11, DRIVER), 1)
     for run in (rung, alone):
         assert run.advance(1.0, math.inf).reached
-    both = rung._flow.values().reshape(-1, model.row)
+    both = rung._run.values()
     np.testing.assert_allclose(both[7:], alone.measure(), atol=1e-14)  # rounding
     assert np.array_equal(both[:7], rung.measure())
     assert np.array_equal(
