@@ -1,5 +1,6 @@
 // Everything here is a mistake, and is answered with std::invalid_argument. Prints a line "mistake: message" for
 // each, which tests/packaging/test_embed.py compares.
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <mfcore/mfcore.hpp>
@@ -94,6 +95,49 @@ int main() {
     axis.watched = {2};
     try_it("watched", [&] { fokker_planck(GridPotential{factors}, {axis}, out.data(), noisy); });
     try_it("start", [&] { fokker_planck(GridPotential{factors}, {axis}, nullptr, noisy); });
+
+    // Counts, masses and tolerances below 0, and laws of nothing.
+    std::int64_t places[2];
+    params = {};
+    params.threads = -1;
+    const std::vector<double> below = {1.5, -0.5};
+    const Measure lopsided{rows, below.data()};
+    Mat none{theta.data(), 0, 2}, negative{theta.data(), -1, 2};
+    try_it("threads of a step", [&] { sgd_step(network, neurons, inputs, &y, 0.1, 0, params); });
+    try_it("threads of predict", [&] { predict(network, {rows}, inputs, f.data(), -1); });
+    try_it("threads of node_gradient", [&] { node_gradient(network, law, 0, 10, {-1, {}}); });
+    try_it("threads of neuron_system", [&] { neuron_system(network, 2, 2, 0, {}, gradient, -1); });
+    try_it("threads of fixed_steps", [&] {
+        fixed_steps(neuron_system(network, 2, 2, 0, {}, gradient), theta.data(),
+                    {.step = 0.1, .threads = -1});
+    });
+    try_it("threads", [&] { resolve_threads(-1); });
+    try_it("permutation", [&] { random::permutation({}, -1, places); });
+    try_it("normals", [&] { random::normals({}, 0, -1, f.data()); });
+    try_it("signs", [&] { random::signs({}, 0, -1, f.data()); });
+    try_it("chi_squares", [&] { random::chi_squares({}, {}, 3, 0, -1, f.data()); });
+    try_it("fill_rows", [&] { random::fill_rows({}, random::Numbers::normal, 0, 1, negative); });
+    try_it("first of fill_rows",
+           [&] { random::fill_rows({}, random::Numbers::normal, 0, 1, neurons, 1, -1); });
+    try_it("column_span", [&] { column_span(rows, -1e-3); });
+    try_it("predict of nothing", [&] { predict(network, {none}, inputs, f.data()); });
+    try_it("tangent_kernel of nothing", [&] { tangent_kernel(network, {none}, {}, rows, nullptr, neurons); });
+    try_it("potential of nothing", [&] {
+        const Measure empty_law{none};
+        potential(network, rows, &empty_law, *law, 0, 10, {.value = f.data()});
+    });
+    try_it("masses of tangent_kernel",
+           [&] { tangent_kernel(network, lopsided, {}, rows, nullptr, neurons); });
+    try_it("masses of node_gradient", [&] { node_gradient(network, law, 0, 10, {}, below); });
+    try_it("masses of atoms", [&] { atom_system(below, {}, gradient, {}); });
+    axis.watched = {};
+    try_it("masses of cells", [&] { fokker_planck(GridPotential{factors}, {axis}, below.data(), noisy); });
+
+    // Of one sample the mean is known, its error is not: infinite.
+    double error = 0;
+    estimate(network, {theta.data(), 1, 2}, *law, 0, 1, 0, {.V = f.data(), .V_error = &error});
+    std::printf("error of one sample: %g\n", error);
+    std::printf("theta: %g %g %g %g\n", theta[0], theta[1], theta[2], theta[3]);
 
     // Null weights are no mistake: they mean equal masses.
     const std::vector<double> halves = {0.5, 0.5}, other = theta;

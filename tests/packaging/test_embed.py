@@ -102,6 +102,31 @@ def test_what_is_wrong_is_answered_with_argument_rule_and_value_and_nothing_is_d
         "cells: axes must have the cells of the potential, got 1",
         "watched: watched must be numbers of cells, got 2",
         "start: start must not be null, got null",
+        *(
+            f"threads{what}: threads {rest} -1"
+            for what in (
+                " of a step",
+                " of predict",
+                " of node_gradient",
+                " of neuron_system",
+                " of fixed_steps",
+                "",
+            )
+        ),
+        f"permutation: n {rest} -1",
+        *(f"{what}: count {rest} -1" for what in ("normals", "signs", "chi_squares")),
+        "fill_rows: out must have rows and columns >= 0, got -1",
+        f"first of fill_rows: first {rest} -1",
+        f"column_span: tolerance {rest} -0.001",
+        *(
+            f"{what} of nothing: measure must not be empty, got 0"
+            for what in ("predict", "tangent_kernel", "potential")
+        ),
+        f"masses of tangent_kernel: weights {rest} -0.5",
+        *(f"masses of {what}: masses {rest} -0.5" for what in ("node_gradient", "atoms")),
+        f"masses of cells: start {rest} -0.5",
+        "error of one sample: inf",
+        "theta: 1 0 0 1",
         "equal masses: 1",
         "equal masses: 1",
     ]

@@ -113,6 +113,7 @@ void fill_groups(const Stream& stream, std::uint64_t first, Index count, T* out,
     constexpr Index lanes = simd::kLanes<Word>;
     constexpr Index chunk = std::max(kGroupBlocks, 2 * lanes);  // blocks made at a time: one or two groups
     constexpr Index size = 2 * chunk * per_block;               // items in them
+    require(count >= 0, "count", "must be >= 0", count);
     const Philox philox(stream);
     Words lane;
     for (Index k = 0; k < lanes; ++k) lane[k] = static_cast<Word>(k);
@@ -218,6 +219,7 @@ void normals(const Stream& stream, std::uint64_t first, Index count, float* out)
 }
 
 void signs(const Stream& stream, std::uint64_t first, Index count, double* out) {
+    require(count >= 0, "count", "must be >= 0", count);
     const Philox philox(stream);
     Index skip = static_cast<Index>(first % 128);
     for (std::uint64_t block = first / 128; count > 0; ++block) {
@@ -235,6 +237,8 @@ void signs(const Stream& stream, std::uint64_t first, Index count, double* out) 
 }
 
 void permutation(const Stream& stream, Index n, std::int64_t* out) {
+    require(n >= 0, "n", "must be >= 0", n);
+    require(out != nullptr || n == 0, "out", "must not be null", "null");
     constexpr Index kept = 64;
     Word buffer[kept];
     Index used = kept;

@@ -23,6 +23,7 @@ bool accepted(double x, double cube, double d, double u) {
 void chi_squares(const Stream& normal, const Stream& uniform, double degrees, std::uint64_t first,
                  Index count, double* out) {
     require(degrees > 0 && std::isfinite(degrees), "degrees", "must be finite and > 0", degrees);
+    require(count >= 0, "count", "must be >= 0", count);
     require(first + static_cast<std::uint64_t>(count) <= kApart, "first", "must be < 2^40", first);
     // Half of it is Gamma(a); Gamma(a) = Gamma(a + 1) U^{1/a}.
     const double a = degrees / 2;

@@ -5,11 +5,15 @@
 
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
+#include "mfcore/base/errors.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 
 void fill_rows(const Stream& stream, Numbers kind, double shift, double scale, Mat out, int threads,
                Index first) {
+    require(out.rows >= 0 && out.cols >= 0, "out", "must have rows and columns >= 0",
+            std::min(out.rows, out.cols));
+    require(first >= 0, "first", "must be >= 0", first);
     constexpr Index kPiece = 1 << 13;  // numbers that stay in the cache from draw to store
     const Index rows = std::max<Index>(1, kPiece / std::max<Index>(out.cols, 1));
     const bool gaps = out.stride != out.cols;

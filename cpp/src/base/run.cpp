@@ -11,6 +11,7 @@
 
 #include "base/quota.hpp"
 #include "base/simd.hpp"
+#include "mfcore/base/errors.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -54,6 +55,7 @@ int default_threads() {
 }  // namespace
 
 int resolve_threads(int requested) {
+    require(requested >= 0, "threads", "must be >= 0", requested);
     watch_for_forks();
     if (forked_child) return 1;
     if (requested > 0) return requested;

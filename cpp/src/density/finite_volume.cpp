@@ -291,6 +291,9 @@ std::unique_ptr<Flow> finite_volume(FiniteVolume scheme, const double* start,
     for (const auto& [name, value] :
          {std::pair{"first", params.first}, {"step", params.step}, {"accuracy", params.accuracy}})
         require(value >= 0 && std::isfinite(value), name, "must be >= 0", value);
+    require(start != nullptr, "start", "must not be null", "null");
+    const Index cells = scheme.potential().rows() * scheme.potential().cols();
+    for (Index i = 0; i < cells; ++i) require(start[i] >= 0, "start", "must be >= 0", start[i]);
     return std::make_unique<FiniteVolumeFlow>(std::move(scheme), start, params);
 }
 

@@ -302,6 +302,7 @@ private:
 std::unique_ptr<FokkerPlanck> fokker_planck(GridPotential potential, const std::vector<DiffusionAxis>& axes,
                                             const double* start, const FokkerPlanckParams& params) {
     require(params.rtol > 0, "rtol", "must be > 0", params.rtol);
+    require(params.threads >= 0, "threads", "must be >= 0", params.threads);
     require(params.step >= 0, "step", "must be >= 0", params.step);
     require(params.order == 1 || params.order == 2, "order", "must be 1 or 2", params.order);
     require(start != nullptr, "start", "must not be null", "null");
@@ -314,6 +315,7 @@ std::unique_ptr<FokkerPlanck> fokker_planck(GridPotential potential, const std::
     }
     require(axes.empty() || cells == potential.rows() * potential.cols(), "axes",
             "must have the cells of the potential", cells);
+    for (Index i = 0; i < cells; ++i) require(start[i] >= 0, "start", "must be >= 0", start[i]);
     return std::make_unique<Run>(std::move(potential), axes, start, params);
 }
 

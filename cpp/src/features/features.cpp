@@ -194,6 +194,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
 void predict(const Network& network, const Measure& rho, ConstMat x, double* f, int threads) {
     require(f != nullptr || x.rows == 0, "f", "must not be null", "null");
     require_rows(network, rho.points, x.cols, "measure");
+    require(rho.points.rows > 0, "measure", "must not be empty", rho.points.rows);
     with_tile_width<double>(rho.points.rows, [&](auto width) {
         constexpr int R = width();
         const NeuronTiles<double, R> tiles(network, rho.points, threads);
@@ -219,6 +220,7 @@ Index potential(const Network& network, ConstMat theta, const Measure* rho, cons
     require(samples > 0, "samples", "must be > 0", samples);
     require_rows(network, theta, sampler.dimension(), "theta");
     if (rho) require_rows(network, rho->points, sampler.dimension(), "measure");
+    require(!rho || rho->points.rows > 0, "measure", "must not be empty", 0);
     return with_tile_width<double>(theta.rows, [&](auto width) {
         return with_tile_width<double>(rho ? rho->points.rows : 1, [&](auto source_width) {
             return potential_of<width(), source_width()>(network, theta, rho, sampler, seed, samples, out,

@@ -116,6 +116,9 @@ void tangent_kernel(const Network& network, const Measure& rho, const Rates& rat
     require(K.rows == x.rows, "K", "must have a row for each of x", K.rows);
     require(K.cols == y.rows, "K", "must have a column for each row of other", K.cols);
     require_rows(network, rho.points, x.cols, "measure");
+    require(rho.points.rows > 0, "measure", "must not be empty", rho.points.rows);
+    for (Index i = 0; rho.weights && i < rho.points.rows; ++i)
+        require(rho.weights[i] >= 0, "weights", "must be >= 0", rho.weights[i]);
     const bool value = network.output == Output::trained, sphere = network.sphere;
     const double of_b = network.has_b() ? rates.b : 0.0;
     BlockRows left(x.rows, value, sphere), right(other ? y.rows : 0, value, sphere);

@@ -18,6 +18,10 @@ constexpr Index kPartials = 1 << 22;  // numbers of partial sums
 constexpr Index kBlockNanoseconds = 20'000;
 constexpr Index kGroupNanoseconds = 50'000'000;  // between questions whether to stop
 
+void require_masses(const std::vector<double>& masses) {
+    for (const double mass : masses) require(mass >= 0, "masses", "must be >= 0", mass);
+}
+
 class AtomGradient {
 public:
     AtomGradient(PointFeatures features, NodeData nodes, std::vector<double> masses, RunOptions options)
@@ -28,6 +32,8 @@ public:
         const Index n = size(), q = features_.nodes, k = features_.coordinates;
         const auto fits = [](std::size_t have, Index want) { return static_cast<Index>(have) == want; };
         require(n > 0, "masses", "must not be empty", n);
+        require_masses(masses_);
+        require(options_.threads >= 0, "threads", "must be >= 0", options_.threads);
         require(fits(nodes_.weights.size(), q), "weights", "has the wrong length", nodes_.weights.size());
         require(fits(nodes_.targets.size(), q), "targets", "has the wrong length", nodes_.targets.size());
         keeps_ = n * q * k <= kKept;
@@ -208,6 +214,8 @@ Gradient atom_gradient(PointFeatures features, NodeData nodes, std::vector<doubl
 Gradient separable_gradient(std::shared_ptr<const SeparableFeatures> features, std::vector<double> masses,
                             int threads) {
     require(features != nullptr, "features", "must not be null", "null");
+    require(threads >= 0, "threads", "must be >= 0", threads);
+    require_masses(masses);
     struct Work {
         std::vector<double> masses, moments, coefficients;
     };
@@ -229,6 +237,7 @@ System atom_system(std::vector<double> masses, const AtomParams& params, Gradien
     const auto atoms = static_cast<Index>(masses.size());
     const auto columns = static_cast<Index>(params.rates.size());
     require(atoms > 0, "masses", "must not be empty", atoms);
+    require_masses(masses);
     require(columns > 0, "rates", "must not be empty", columns);
     for (const std::size_t size : {params.decays.size(), params.nonnegative.size(), params.volume.size()})
         require(size == params.rates.size(), "rates", "must be one for each coordinate", columns);

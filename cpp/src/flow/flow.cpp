@@ -230,6 +230,7 @@ std::unique_ptr<Flow> fixed_steps(System system, const double* start, const Fixe
     require(system.velocity != nullptr, "velocity", "must be a function", "none");
     require(start != nullptr, "start", "must not be null", "null");
     require(params.step > 0, "step", "must be > 0", params.step);
+    require(params.threads >= 0, "threads", "must be >= 0", params.threads);
     require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
     require(params.temperature == 0 || params.scheme != Scheme::rk4, "temperature", "must be 0 for rk4",
             params.temperature);

@@ -38,6 +38,8 @@ Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, 
                        RunOptions options, std::vector<double> masses) {
     require(samples > 0, "samples", "must be > 0", samples);
     require(sampler != nullptr, "sampler", "must not be null", "null");
+    require(options.threads >= 0, "threads", "must be >= 0", options.threads);
+    for (const double mass : masses) require(mass >= 0, "masses", "must be >= 0", mass);
     return [=, network = std::move(network), masses = std::move(masses)](ConstMat theta, Mat gradient) {
         require(masses.empty() || static_cast<Index>(masses.size()) == theta.rows, "masses",
                 "must be one for each neuron", masses.size());
@@ -53,6 +55,7 @@ System neuron_system(const Network& network, Index neurons, Index d, double ridg
     require(neurons > 0, "neurons", "must be > 0", neurons);
     require(ridge >= 0, "ridge", "must be >= 0", ridge);
     require(gradient != nullptr, "gradient", "must be a function", "none");
+    require(threads >= 0, "threads", "must be >= 0", threads);
     const Index row = network.row(d), w_at = network.w_at();
     System system;
     system.size = neurons * row;

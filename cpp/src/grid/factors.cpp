@@ -59,6 +59,7 @@ Pair orthonormal_rows(ConstMat a) {
 
 /// Orthonormal columns, and the coefficients of the table in them.
 Pair cut(const OwnMatrix& table, double tolerance) {
+    require(tolerance >= 0, "tolerance", "must be >= 0", tolerance);
     check_stop();
     // Of a wide table, one with the same columns' span and singular values.
     const OwnMatrix side =

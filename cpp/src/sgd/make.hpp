@@ -12,6 +12,7 @@ template <class T>
 std::unique_ptr<Sgd> make_checked(const Network& network, Index neurons, Start start, SamplerPtr sampler,
                                   std::uint64_t seed, SgdParams params) {
     require(params.batch > 0, "batch", "must be > 0", params.batch);
+    require(params.threads >= 0, "threads", "must be >= 0", params.threads);
     require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
     require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
     const Rates& rates = params.rates;

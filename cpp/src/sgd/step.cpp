@@ -148,6 +148,7 @@ void check(const Network& network, Mat theta, ConstMat x, const double* h, Index
     for (Index k = 0; k < sizes; ++k)
         require(h[k] >= 0 && std::isfinite(h[k]), "h", "must be finite and >= 0", h[k]);
     require(step >= 0, "step", "must be >= 0", step);
+    require(params.threads >= 0, "threads", "must be >= 0", params.threads);
     require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
     require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
     const Rates& rates = params.rates;

@@ -101,7 +101,7 @@ def path_norm(model: AnyModel, measure: MeasureLike, *, norm: float = 2.0, power
             size = size * np.abs(points[:, 0])
         largest = float(size.max())
         mean = float(weights @ (size / largest) ** p) if 0 < largest < math.inf else 1.0
-        found = network.scale * largest * mean ** (1 / p)
+        found = float(network.scale * largest * mean ** (1 / p))
     if not math.isfinite(found):
         raise ValueError("measure must have a path norm that is a number, got one beyond 1.8e308")
     return float(found)

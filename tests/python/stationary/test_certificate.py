@@ -168,7 +168,7 @@ def test_with_noise_points_still_bound_the_free_energy_from_below():
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"extent must be left out at temperature = 0\.1"):
         mf.certificate(waves(ridge=1.0, temperature=0.1), [0.0], extent=(0, 1))
-    with pytest.raises(ValueError, match="data must have a symmetry to be reduced"):
+    with pytest.raises(ValueError, match="data must have a symmetry, which leaves the limit few coordinates"):
         mf.certificate(mf.Model(mf.data.Dataset(np.eye(9), np.ones(9)), mf.Network(STEP)), np.zeros((2, 9)))
     with pytest.raises(ValueError, match="extent must have a pair"):
         mf.certificate(waves(), [0.0], extent=[(0, 1), (0, 1)])

@@ -199,7 +199,7 @@ def test_a_box_that_matters_is_told():
         ),
         (
             lambda: mf.optimum(mf.Model(mf.data.Dataset(np.eye(9), np.ones(9)), mf.Network(STEP))),
-            "data must have a symmetry to be reduced",
+            "data must have a symmetry, which leaves the limit few coordinates",
         ),
     ],
 )

@@ -18,7 +18,7 @@ struct RunOptions {
     StopPredicate wants_stop;  ///< asked between chunks of samples; may be empty
 };
 
-/// rho = sum_i weights[i] delta(points[i]); null weights mean equal masses.
+/// rho = sum_i weights[i] delta(points[i]) of one point or more; null weights mean equal masses.
 struct Measure {
     ConstMat points;
     const double* weights = nullptr;
@@ -40,7 +40,7 @@ struct PotentialOut {
 Index potential(const Network& network, ConstMat theta, const Measure* rho, const Sampler& sampler,
                 std::uint64_t seed, Index samples, const PotentialOut& out, const RunOptions& options = {});
 
-/// Where estimate() writes its results; null pointers are skipped. *_error are standard errors of the mean.
+/// Where estimate() writes its results; null pointers are skipped. *_error are standard errors of the mean (inf of one sample).
 struct EstimateOut {
     double* V = nullptr;
     double* V_error = nullptr;
