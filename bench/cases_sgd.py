@@ -116,6 +116,28 @@ def small_sgd(quick: bool) -> Iterator[Case]:
         )
 
 
+def one_neuron(quick: bool) -> Iterator[Case]:
+    """One neuron in many dimensions: drawing takes most of a step; of stored samples, memory does."""
+    d, steps = (100, 200) if quick else (1000, 20_000)
+    yield _case(1, d, 1, quick, flops=None, bars={"numpy": 12.0, "numba": 6.0})
+
+    def stored() -> Callable[[], Any]:
+        X, y = mf.data.IsotropicGaussians(d, DELTA)._sampler.draw(0, 0, 1000)
+        sampler = mf.data.Dataset(X, y)._run_sampler()
+        run = _core.Sgd(NETWORK._core, [_start(NETWORK, 1, d)], [sampler], [0], H, threads=1)
+        return lambda: run.advance(run.steps[0] + steps)
+
+    yield Case(
+        f"SGD N=1, d={d}, stored samples",
+        {"mfcore": Prepared(stored)},
+        threads=1,
+        bytes=24.0 * d,  # w in and out, x in
+        tolerance=None,
+        units={"mfcore": steps},
+        peak_bar=0.5,
+    )
+
+
 def mini_batches(quick: bool) -> Iterator[Case]:
     """Steps of a batch of samples, two matrix products each."""
     n, d, batch = (20, 10, 15) if quick else (100, 100, 150)
@@ -252,4 +274,4 @@ def _wait(seconds: float) -> Callable[[], None]:
     return lambda: sleep(seconds)
 
 
-CASES = (sgd, small_sgd, mini_batches, sgd_options, own_activation)
+CASES = (sgd, small_sgd, one_neuron, mini_batches, sgd_options, own_activation)

@@ -13,8 +13,9 @@ if(NOT MFCORE_CAN_SEAL)
 endif()
 
 function(mfcore_seal target level)
-  # The linker would compile what link-time optimisation has left, and sanitizers keep lists by COMDAT groups.
-  if(NOT MFCORE_CAN_SEAL OR MFCORE_SANITIZE OR CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+  # The linker would compile what link-time optimisation has left, and sanitizers keep lists by COMDAT groups. C++ tests
+  # include headers of the core itself, whose static variables would be defined twice.
+  if(NOT MFCORE_CAN_SEAL OR MFCORE_SANITIZE OR MFCORE_TESTS OR CMAKE_INTERPROCEDURAL_OPTIMIZATION)
     return()
   endif()
   string(LENGTH ${level} length)

@@ -4,6 +4,7 @@
 #include "network/kinds.hpp"
 #include "network/neurons.hpp"
 #include "sgd/block.hpp"
+#include "sgd/long_rows.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
@@ -49,7 +50,8 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
         const T keep = T(1) - h_w * ridge, keep_b = T(1) - h_b * ridge;
         kinds::Jet<T> out[V];
         Vec product[V];
-        for (int r = 0; r < V; ++r) {
+#pragma GCC unroll 6
+        for (int r = 0; r < V; ++r) {  // unrolled, so that none of these arrays has to be in memory
             out[r] = kernel(z[r]);
             product[r] = a[r] * out[r].value;
         }
@@ -96,6 +98,16 @@ template <class T, int R, class At>
 Index direct_blocks(const Network& network, const SgdParams& params, NeuronTiles<T, R>& tiles, Index blocks,
                     const At& at, Index& made) {
     Index done = 0;
+    if (is_of_long_rows(tiles.count(), tiles.dimension())) {
+        LongRows<T, R> rows(network, params, tiles);
+        for (; done < blocks; ++done) {
+            const StepBlock<T> block = at(done);
+            made = rows.advance(block);
+            if (made < block.steps) break;
+        }
+        rows.store();
+        return done;
+    }
     kinds::with_kernel<T>(network.activation, [&]<class Kernel>(const Kernel& kernel) {
         if constexpr (kinds::OfVectors<Kernel, T>) {
             for (; done < blocks; ++done) {

@@ -33,7 +33,7 @@ public:
           d_(sampler_->dimension()),
           start_(std::move(start)),
           state_(start_.tiles<T, R>(network_, d_, params_.threads)),
-          direct_(is_direct(network_, params_, d_, state_.tiles())),
+          direct_(is_direct(network_, params_, d_, count(), state_.tiles())),
           steps_(direct_ ? kDirectSteps : choose_steps(network_, params_, d_)) {
         require(state_.finite(params_.threads), "start", "must be finite in the precision of the run",
                 "infinity");

@@ -53,6 +53,13 @@ void pull_tile(T* x, T keep, T speed, const simd::Vec<T>* sum) {
     }
 }
 
+/// 1 / |w| of w with |w|^2 = square.
+template <class T>
+T inverse_length(T square) {
+    const T inverse = T(1) / std::sqrt(square);
+    return inverse > 0 ? inverse : square - square;  // beyond the square root of the largest: NaN, seen
+}
+
 /// Project the first `neurons` of a tile to the unit sphere.
 template <class T, int R>
 void normalise_tile(T* w, Index d, Index neurons) {
@@ -60,9 +67,7 @@ void normalise_tile(T* w, Index d, Index neurons) {
     for (Index i = 0; i < neurons; ++i) {
         T square = 0;
         for (Index j = 0; j < d; ++j) square += w[j * width + i] * w[j * width + i];
-        T inverse = T(1) / std::sqrt(square);
-        if (!(inverse > 0))
-            inverse = square - square;  // |w| beyond the square root of the largest: NaN, seen
+        const T inverse = inverse_length(square);
         for (Index j = 0; j < d; ++j) w[j * width + i] *= inverse;
     }
 }

@@ -1,6 +1,9 @@
 """What every room uses: checks of arguments, seeds, files, the registry of configurable classes.
 
 - `check`: every refusal of an argument, as a message that names argument, rule and value
+- `places`: save points and the like, as a list or as a number of even ones
+- `course`: temperatures and ridges that are functions of time
+- `aside`: Ctrl-C is answered while another library computes; `factors`: eigenvalues of large matrices, so
 - `rng`: from what users pass as `rng` to the 64-bit seeds that address random numbers
 - `files`: files that appear whole or not at all
 - `registry`: objects to plain tables and back, for configuration files and archives

@@ -7,8 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,49 +23,15 @@ from ..runs._ends import End, Ended, ended
 from ..runs._reduced import reduced_of
 from ..runs._rung import State, labelled, part_of
 from ._cells import initial_grid
-from ._companions import MOST_AT_END, Discretisation, Solver, Solvers
+from ._companions import MOST_AT_END, Discretisation, Solver
 from ._gathered import atoms_in
+from ._phases import DensityState, Past, Phase
 
 if TYPE_CHECKING:
     from ._pde import PDE
 
 _GONE = 1e-15  # cells at the ends with less mass than this are dropped when the grid grows
 _MOST_GROWTH = 1e6  # a grid that has grown by this factor means that mass runs away
-_FIRST_RECORD = 2.0**-20  # time at which the error is first recorded
-
-
-class _Phase(Enum):
-    """What a density does next."""
-
-    MOVE = auto()  # goes on, until a time that matters or the end of its grid
-    MEET = auto()  # waits for the coarser ones
-    GROW = auto()  # continues on a longer grid
-    COMPARE = auto()  # compares itself with the coarser ones
-
-
-class _Past(NamedTuple):
-    """The errors recorded last, one whenever t has doubled."""
-
-    errors: tuple[float, float] = (0.0, 0.0)
-    next: float = _FIRST_RECORD  # time of the next record
-
-    def seen(self, error: float, everything: bool) -> _Past:
-        """Record the error measured now; keep the last two records or, with `everything`, the largest
-        ever.
-        """
-        return _Past((max(self.errors) if everything else self.errors[1], error), 2 * self.next)
-
-
-class _State(NamedTuple):
-    """The state between two calls, replaced as a whole so that Ctrl-C finds the old or the new one."""
-
-    solvers: Solvers
-    end: End = End.reached  # of the last stretch of the run itself; after End.open_end the grid must grow
-    grown: int = 0
-    # steps, refused steps and evaluations on the grids before this one
-    before: tuple[int, int, int] = (0, 0, 0)
-    rise: float = 0.0  # largest rise of the free energy in a step on these grids, with noise
-    past: _Past = _Past()
 
 
 class DensityRung:
@@ -85,7 +50,7 @@ class DensityRung:
         self._discretisation = Discretisation(self._reduced, method, self._scheme, threads)
         if method.step is not None and self.noiseless:
             self._check_step(grid, mass, method.step)
-        self._state = _State(self._discretisation.solvers(grid, mass, 0.0, 0.0))
+        self._state = DensityState(self._discretisation.solvers(grid, mass, 0.0, 0.0))
 
     @property
     def noiseless(self) -> bool:
@@ -109,45 +74,45 @@ class DensityRung:
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; where mass comes to the end of the grid, on with a longer grid."""
         deadline = time.monotonic() + seconds
-        phase: _Phase | Ended = _Phase.MEET if self._state.end is End.open_end else _Phase.MOVE
-        while isinstance(phase, _Phase):
+        phase: Phase | Ended = Phase.MEET if self._state.end is End.open_end else Phase.MOVE
+        while isinstance(phase, Phase):
             match phase:
-                case _Phase.MOVE:
+                case Phase.MOVE:
                     phase = self._move(t, deadline)
-                case _Phase.MEET:
+                case Phase.MEET:
                     phase = self._meet(deadline)
-                case _Phase.GROW:
+                case Phase.GROW:
                     phase = self._grow()
-                case _Phase.COMPARE:
+                case Phase.COMPARE:
                     phase = self._compare(t)
         return phase
 
-    def _move(self, t: float, deadline: float) -> _Phase | Ended:
+    def _move(self, t: float, deadline: float) -> Phase | Ended:
         """The run itself goes to time t, or to that of the next record of the error."""
         state, fine, record = self._state, self._fine, self._next_record
         end = fine.flow.advance(min(t, record), max(deadline - time.monotonic(), 0.0))
         if fine.flow.t == record < t and self._counts()[0] == 0:  # no step was done: nothing to compare
             self._state = state._replace(past=state.past.seen(0.0, False))
-            return _Phase.MOVE
+            return Phase.MOVE
         self._state = state._replace(end=end)
-        return _Phase.MEET if end in (End.reached, End.open_end, End.stationary) else self._ended(end)
+        return Phase.MEET if end in (End.reached, End.open_end, End.stationary) else self._ended(end)
 
-    def _meet(self, deadline: float) -> _Phase | Ended:
+    def _meet(self, deadline: float) -> Phase | Ended:
         """The coarser runs go to where this one is, whatever happened there."""
         followed = self._state.solvers.follow(deadline)
         if followed is not End.reached:
             return Ended(followed)
         if self._state.end is End.open_end:
-            return _Phase.GROW
-        return _Phase.COMPARE if self._state.end is End.reached else self._ended(self._state.end)
+            return Phase.GROW
+        return Phase.COMPARE if self._state.end is End.reached else self._ended(self._state.end)
 
-    def _compare(self, t: float) -> _Phase | Ended:
+    def _compare(self, t: float) -> Phase | Ended:
         """Record the error, if it is time to: `risk` reports the largest of those recorded last."""
         state, fine = self._state, self._fine
         if fine.flow.t == self._next_record:
             error = self._discretisation.error(state.solvers) if self._counts()[0] > 0 else 0.0
             self._state = state._replace(past=state.past.seen(error, self._discretisation.sharp))
-        return Ended(End.reached) if fine.flow.t == t else _Phase.MOVE
+        return Ended(End.reached) if fine.flow.t == t else Phase.MOVE
 
     @property
     def _next_record(self) -> float:
@@ -215,13 +180,13 @@ class DensityRung:
             solver.flow.restore(part_of(state, f"grid{k}"))
         at_end, grown, steps, rejected, evaluations = (int(n) for n in state["counts"])
         older, last, next_record = state["past"].tolist()
-        self._state = _State(
+        self._state = DensityState(
             solvers,
             End.open_end if at_end else End.reached,
             grown,
             (steps, rejected, evaluations),
             float(state["rise"]),
-            _Past((older, last), next_record),
+            Past((older, last), next_record),
         )
 
     def change_time(self, t: float) -> float:
@@ -271,7 +236,7 @@ class DensityRung:
         flow, before = self._fine.flow, self._state.before
         return before[0] + flow.steps, before[1] + flow.rejected, before[2] + flow.evaluations
 
-    def _grow(self) -> _Phase | Ended:
+    def _grow(self) -> Phase | Ended:
         """Longer grids, from the present masses, unless that has no end."""
         fine, coarser = self._state.solvers
         grid, mass = fine.grid, fine.mass
@@ -300,7 +265,7 @@ class DensityRung:
             before=self._counts(),
             rise=0.0 if self.noiseless else self._largest_rise(),
         )
-        return _Phase.MOVE
+        return Phase.MOVE
 
     def _check_step(self, grid: Grid, mass: FloatArray, step: float) -> None:
         stepper = _core.GridStepper(grid.potential(self._threads), grid.axes(), self._scheme)

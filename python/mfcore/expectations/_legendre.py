@@ -13,7 +13,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from .._base.check import FloatArray
 
-Terms = dict[tuple[int, ...], float]
+Monomials = dict[tuple[int, ...], float]  # exponents to coefficients
 _NODES_PER_TERM = 2  # of a rule: aliases come from beyond three times the last degree
 
 
@@ -94,7 +94,7 @@ def _growth(d: int, k: int) -> float:
 class Harmonics:
     """A target on the sphere as Σ_k φ_k: values of φ_k/√m_k at directions ω, by the coordinates ⟨e_j, ω⟩."""
 
-    def __init__(self, d: int, parts: list[Terms] | None, series: FloatArray | None) -> None:
+    def __init__(self, d: int, parts: list[Monomials] | None, series: FloatArray | None) -> None:
         self._d, self._parts, self._series = d, parts, series
 
     @staticmethod
@@ -107,7 +107,7 @@ class Harmonics:
         """Of Σ_α c_α Π_j h_{α_j}(√d ζ_j), from the top degree downwards: eq. (4.32)."""
         left = _monomials(coefficients, math.sqrt(d))
         degree = max((sum(key) for key in left), default=0)
-        parts: list[Terms] = []
+        parts: list[Monomials] = []
         for n in range(degree, -1, -1):
             piece = {key: c for key, c in left.items() if sum(key) == n}
             part, k = dict(piece), n
@@ -158,9 +158,9 @@ class Harmonics:
             root *= math.sqrt(_growth(self._d, k))
 
 
-def _monomials(coefficients: Mapping[tuple[int, ...], float], scale: float) -> Terms:
+def _monomials(coefficients: Mapping[tuple[int, ...], float], scale: float) -> Monomials:
     """Coefficients of monomials in ζ of a Hermite series in z = scale·ζ."""
-    out: Terms = {}
+    out: Monomials = {}
     for alpha, c in coefficients.items():
         tables = [
             hermite_e.herme2poly([0.0] * k + [1.0]) / math.sqrt(math.factorial(k)) * scale ** np.arange(k + 1)
@@ -175,8 +175,8 @@ def _monomials(coefficients: Mapping[tuple[int, ...], float], scale: float) -> T
     return out
 
 
-def _laplacian(terms: Terms) -> Terms:
-    out: Terms = {}
+def _laplacian(terms: Monomials) -> Monomials:
+    out: Monomials = {}
     for key, c in terms.items():
         for j, k in enumerate(key):
             if k >= 2:

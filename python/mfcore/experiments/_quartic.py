@@ -12,16 +12,11 @@ from .. import activations, data, init
 from .._base.check import FloatArray
 from ..model import Model
 from ..network import Network
-from ..theory._spectrum import Spectrum, regression_risk
+from ..theory._spectrum import Spectrum, harmonics, regression_risk
 
 DEGREES = (0, 2, 4)
 GAMMA2, RATIO = 0.3, 2.0  # γ₂ and γ₄/γ₂² of the networks
 RIDGES = 10.0 ** np.arange(-6, 1)
-
-
-def multiplicity(d: int, k: int) -> int:
-    """The number of spherical harmonics of degree k in dimension d."""
-    return math.comb(d + k - 1, k) - (math.comb(d + k - 3, k - 2) if k > 1 else 0)
 
 
 def legendre(d: int, k: int) -> FloatArray:
@@ -41,7 +36,7 @@ def polynomial_of(d: int, hat: tuple[float, float, float]) -> FloatArray:
     """Coefficients in z = √d·u of Σ ĥ_k √m_k P_k(u), orthonormal polynomials on the sphere of radius √d."""
     c = np.zeros(5)
     for h, k in zip(hat, DEGREES, strict=True):
-        c[: k + 1] += h * math.sqrt(multiplicity(d, k)) * legendre(d, k)
+        c[: k + 1] += h * math.sqrt(harmonics(d, k)) * legendre(d, k)
     return c / math.sqrt(d) ** np.arange(5)
 
 
@@ -57,7 +52,7 @@ def model(d: int, gamma2: float, gamma4: float) -> Model:
 
 def kernel_risk(d: int, n: int) -> float:
     """The excess risk of ridge regression on n samples with the kernel Σ P_k, the best of several ridges."""
-    counts = np.array([float(multiplicity(d, k)) for k in range(5)])
+    counts = np.array([harmonics(d, k) for k in range(5)])
     values = np.array([1 / counts[k] if k in DEGREES else 0.0 for k in range(5)])
     spectrum = Spectrum(eigenvalues=values, multiplicities=counts, tail=0.0)
     power = [0.0, 0.0, GAMMA2**2, 0.0, (RATIO * GAMMA2**2) ** 2]

@@ -104,7 +104,7 @@ def path_norm(model: AnyModel, measure: MeasureLike, *, norm: float = 2.0, power
         found = float(network.scale * largest * mean ** (1 / p))
     if not math.isfinite(found):
         raise ValueError("measure must have a path norm that is a number, got one beyond 1.8e308")
-    return float(found)
+    return found
 
 
 def _own(evaluator: Evaluator, points: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .. import activations
 from .._base import check
 from .._base.check import FloatArray
+from .._base.places import places
 from .._base.rng import RNG, seed_of
 from ..expectations._rules import Expectation, MonteCarlo
 from ..init import Paired, Points, Sphere
@@ -136,12 +137,7 @@ def fluctuations(
     if kappa > 0:
         _check_sgd(model)
     end = check.number(horizon, "horizon", above=0)
-    if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
-        count = check.integer(save_at, "save_at", at_least=2)
-        check.memory(64.0 * count, "save_at", save_at)
-        times = np.linspace(0.0, end, count)
-    else:
-        times = check.times(save_at, "save_at", end)
+    times = places(save_at, "save_at", end)
     field = _field(model, expectation)
     noise = seed_of(rng) if model.temperature > 0 else None
     points, masses, random = _start(model, start, check.count(atoms, "atoms"), rng)

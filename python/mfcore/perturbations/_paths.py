@@ -11,6 +11,7 @@ import scipy
 
 from .._base import check
 from .._base.check import FloatArray
+from .._base.places import places
 from ..expectations._rules import Expectation
 from ..measures._functions import predict, risk
 from ..measures._measure import Cloud, as_measure
@@ -122,12 +123,7 @@ def along(
         [0.0, 1.0, 0.0]
     """
     check.choice(path, "path", ("mixture", "wasserstein"))
-    if isinstance(points, int | np.integer) and not isinstance(points, bool):
-        count = check.integer(points, "points", at_least=2)
-        check.memory(64.0 * count, "points", points)
-        s = np.linspace(0.0, 1.0, count)
-    else:
-        s = check.times(points, "points", 1.0, increasing=False)
+    s = places(points, "points", 1.0, increasing=False)
     target = target_of(model, first, "first")
     row = row_of(target)
     if path == "wasserstein" and isinstance(target, Model) and target.network.sphere:

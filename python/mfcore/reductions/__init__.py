@@ -1,8 +1,8 @@
 """Models in the few coordinates that symmetry leaves, such as r = |w|: features Φ_q(z) at data nodes q.
 
-- `_model`: `ReducedModel`, what all rungs of the limit work on, and `reduce`, which makes it
+- `_model`: `ReducedModel`, what all rungs of the limit work on
 - `_given`: checks of one made by hand
-- `_of_laws`: features at the nodes of a law, and the error of those nodes
+- `_of_laws`: `Model.reduce`: features at the nodes of a law, and the error of those nodes
 - `_nodes`: data nodes from the symmetry that a law describes
 - `_node_rules`: quadrature rules for them
 - `_sphere`: features of networks with |w| = 1

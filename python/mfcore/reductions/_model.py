@@ -22,10 +22,9 @@ from ._given import Batched, flags, frozen, names_of, numbers
 from ._tables import LowRank, Table
 
 if TYPE_CHECKING:
-    from ..model import Model
     from ._inputs import Inputs
 
-__all__ = ["LowRank", "ReducedModel", "Table", "reduce"]
+__all__ = ["LowRank", "ReducedModel", "Table"]
 
 ArrayFunction = Callable[[FloatArray], FloatArray]
 
@@ -264,46 +263,3 @@ class ReducedModel:
             elif value:
                 shown.append(f"{name}={value:.0e}" if name == "node_error" else f"{name}={value:g}")
         return f"ReducedModel({', '.join(shown)})"
-
-
-def reduce(model: Model, *, limit: bool = False, nodes: int | None = None) -> ReducedModel:
-    """The model in the coordinates that its symmetry leaves; the same as ``model.reduce()``.
-
-    Sums over nodes are averages over the data to 1e-12 where features are smooth. In one radius kinks of a
-    piecewise linear σ are integrated exactly: V, U, Ψ, ∇Ψ and the risk are as accurate from d = 3 on, ∇Ψ to
-    1e-9 at d = 2 and to 1e-6 at d = 1. Beside one direction of Gaussian x, V is as accurate at any radius; U
-    and ∇Ψ are sums of products at nodes that all neurons share, and lose 1e-5 in U where steps are sharp
-    (r ≪ s), 4e-8 at r = s/4 across three dimensions, 3e-10 across seven. Beside more directions nodes do not
-    see kinks of r ≪ s at all. Two radii of one size are as accurate from d = 38 on, and lose 1e-3 in ∇Ψ
-    where r₂ is far smaller than an r₁ of three dimensions. `node_error` is measured where kinks are sharp,
-    and `Trajectory.error` contains it.
-
-    Networks with ``sphere=True`` have coordinates (a, b, s…) on |w| = 1, where the norm across the
-    directions is implied, for laws with directions (`mf.data.MultiIndex` and its like).
-
-    Args:
-        model: With a law that has a symmetry, or with at most three parameters per neuron.
-        limit: Use the features of the limit d → ∞ although d is finite; the initial law and the volume
-            exponents stay those of d.
-        nodes: Nodes per averaged variable, in place of the automatic number (for 1e-12 where features are
-            smooth; `node_error` of the result tells).
-
-    Raises:
-        ValueError: No reduction is known; the message says what has one.
-
-    Examples:
-        >>> import mfcore as mf
-        >>> model = mf.Model(
-        ...     data=mf.data.IsotropicGaussians(d=320, delta=0.5),
-        ...     network=mf.Network(mf.activations.relu),
-        ...     init=mf.init.Radial(0.4),
-        ... )
-        >>> reduced = model.reduce()
-        >>> reduced.coordinates, reduced.volume
-        (('r',), (319.0,))
-        >>> model.reduce(limit=True).features([2.0]).round(6)
-        array([[1.196827, 0.398942]])
-    """
-    from ._of_laws import build  # it makes ReducedModels
-
-    return build(model, check.boolean(limit, "limit"), nodes)

@@ -3,6 +3,7 @@
 - `_solve`: `mf.solve`, `resume`, `log_times`
 - `_run`: from save point to save point
 - `_rung`: the interface that each kind of dynamics implements
+- `_changing`: a rung begun anew where temperature or ridge, functions of t, have changed
 - `_trajectory`: `Trajectory`, what a run returns, in memory and on disk
 - `_observe`: what is recorded by default
 - `_checkpoint`: the file that a run can go on from

@@ -119,7 +119,7 @@ def zonal_spectrum(
     u, p = _sphere_rule(d) if inputs == "sphere" else _cube_rule(d)
     values, at_one = np.split(_checked(kernel, np.append(u, 1.0)), [len(u)])
     weighted = p * values
-    counts = [_harmonics(d, k) if inputs == "sphere" else float(math.comb(d, k)) for k in range(degree + 1)]
+    counts = [harmonics(d, k) if inputs == "sphere" else float(math.comb(d, k)) for k in range(degree + 1)]
     found = np.array([weighted @ row for row in _polynomials(u, d, degree, inputs)])
     counted = np.array(counts)
     return Spectrum(found, counted, float(at_one[0] - found @ counted))
@@ -256,8 +256,8 @@ def _cube_rule(d: int) -> tuple[FloatArray, FloatArray]:
     return 1 - 2 * j / d, weights / weights.sum()
 
 
-def _harmonics(d: int, k: int) -> float:
-    """Dimension of the harmonic polynomials of degree k in d variables."""
+def harmonics(d: int, k: int) -> float:
+    """The number of spherical harmonics of degree k in dimension d."""
     return float(math.comb(d + k - 1, k) - (math.comb(d + k - 3, k - 2) if k >= 2 else 0))
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .._base import check
 from .._base.check import FloatArray
+from .._base.places import places
 from ..activations import Activation
 from ..data import IsotropicGaussians
 from ..measures._measure import Cloud
@@ -81,12 +82,7 @@ def modified_flow(
     """
     flow = _RadialFlow(model)
     h, end = check.number(step, "step", at_least=0), check.number(horizon, "horizon", above=0)
-    if isinstance(save_at, int | np.integer) and not isinstance(save_at, bool):
-        count = check.integer(save_at, "save_at", at_least=2)
-        check.memory(64.0 * count, "save_at", save_at)
-        times = np.linspace(0.0, end, count)
-    else:
-        times = check.times(save_at, "save_at", end)
+    times = places(save_at, "save_at", end)
     radii = flow.radii(h, times)
     mean = radii @ flow.weights
     spread = np.sqrt(np.maximum(radii**2 @ flow.weights - mean**2, 0.0))

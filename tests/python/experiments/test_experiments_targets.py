@@ -226,4 +226,4 @@ def test_polynomials_of_the_sphere_are_orthonormal():
     values = np.array([np.polynomial.polynomial.polyval(z, row) for row in rows])
     # standard errors of 2·10⁵ samples are below 0.02, as the largest fourth moment is about 40
     assert values @ values.T / len(z) == pytest.approx(np.eye(3), abs=0.06)
-    assert [_quartic.multiplicity(d, k) for k in range(5)] == [1, 9, 44, 156, 450]
+    assert [_quartic.harmonics(d, k) for k in range(5)] == [1, 9, 44, 156, 450]
