@@ -111,8 +111,8 @@ def test_the_repr_is_an_expression_and_the_text_a_table():
 
 
 def test_reduce_hands_model_and_options_to_the_reductions(monkeypatch):
-    reductions = ModuleType("mfcore.reductions._model")
-    reductions.reduce = lambda model, **options: (model, options)
-    monkeypatch.setitem(sys.modules, "mfcore.reductions._model", reductions)
+    reductions = ModuleType("mfcore.reductions._of_laws")
+    reductions.build = lambda model, limit, nodes: (model, limit, nodes)
+    monkeypatch.setitem(sys.modules, "mfcore.reductions._of_laws", reductions)
     m = Model(LAW, NET, START)
-    assert m.reduce(nodes=7) == (m, {"limit": False, "nodes": 7})
+    assert m.reduce(nodes=7) == (m, False, 7)
