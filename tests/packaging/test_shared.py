@@ -98,7 +98,6 @@ print(loop(network.value, x, y, out), *out)
 
 
 def test_the_shared_library_serves_loops_of_numba(package, run):
-    pytest.importorskip("numba", reason="numba is of the extra bench")
     done = run("python", "-c", NUMBA, shared_library(package))
     assert done.returncode == 0, done.stderr
     code, *theta = done.stdout.split()
