@@ -19,7 +19,7 @@ from mfcore import _core
 
 from .process import Process
 
-PAUSE = 0.05  # seconds in which the idle threads of the contender before stop spinning
+PAUSE = 0.15  # seconds in which idle threads of the contender before stop spinning: OpenBLAS's take 0.1
 AGREEMENT = 1e-10  # what results that are compared apart from the timing must reach
 CALLS = 3  # in a row, of which the shortest counts
 
