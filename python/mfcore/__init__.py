@@ -22,7 +22,7 @@ import sys as _sys
 
 from . import activations, conventions, data, experiments, init, plots, steppers, theory
 from ._base import keywords as _keywords
-from ._base.build import build_info, get_cmake_dir, get_include
+from ._base.build import build_info, get_cmake_dir, get_include, get_library
 from .atoms._atoms import Atoms
 from .config import load_config, save_config
 from .density._pde import PDE
@@ -98,6 +98,7 @@ __all__ = [
     "gather",
     "get_cmake_dir",
     "get_include",
+    "get_library",
     "gibbs",
     "gibbs_path",
     "grad_psi",

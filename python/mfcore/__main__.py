@@ -1,6 +1,6 @@
-"""``python -m mfcore``: the command line, and two answers for build scripts.
+"""``python -m mfcore``: the command line, and three answers for build scripts.
 
-``--cmakedir`` and ``--includes`` print what CMake and compilers need.
+``--cmakedir``, ``--includes`` and ``--library`` print what CMake, compilers and languages that call C need.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ import sys
 
 from ._base import build
 
+_ANSWERS = {
+    "--cmakedir": build.get_cmake_dir,
+    "--includes": lambda: f"-I{build.get_include()}",
+    "--library": build.get_library,
+}
+
 
 def main(arguments: list[str]) -> int:
-    """Run the command line; ``--includes`` and ``--cmakedir`` instead print a folder for build scripts."""
-    if arguments == ["--cmakedir"]:
-        print(build.get_cmake_dir())
-        return 0
-    if arguments == ["--includes"]:
-        print(f"-I{build.get_include()}")
+    """Run the command line; one of the answers for build scripts is printed instead."""
+    if len(arguments) == 1 and arguments[0] in _ANSWERS:
+        print(_ANSWERS[arguments[0]]())
         return 0
     from .cli import main as run_command
 

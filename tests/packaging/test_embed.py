@@ -161,6 +161,7 @@ def test_every_installed_header_compiles_alone(package, run, tmp_path):
 def test_build_scripts_can_ask_on_the_command_line(run, package):
     assert run("python", "-m", "mfcore", "--cmakedir").stdout.strip() == str(package / "cmake")
     assert run("python", "-m", "mfcore", "--includes").stdout.strip() == f"-I{package / 'include'}"
+    assert run("python", "-m", "mfcore", "--library").stdout.strip() == build.get_library()
 
 
 @pytest.mark.parametrize("program", ["loop-c", "loop-shared"])

@@ -18,17 +18,11 @@ def test_the_c_header_is_c(package, run, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def shared_library(package):
-    """The shared library of the installed package."""
-    (library,) = (package / "lib").glob("libmfcore.*0*")
-    return library
-
-
 def test_the_shared_library_has_the_functions_of_the_header_and_no_other(package, run):
     declared = set(re.findall(r"\b(mfcore_\w+)\(", (package / "include/mfcore/mfcore.h").read_text()))
-    exported = run("nm", "-D", "--defined-only", shared_library(package)).stdout
+    exported = run("nm", "-D", "--defined-only", build.get_library()).stdout
     assert {line.split()[-1] for line in exported.splitlines()} == declared
-    assert "[libmfcore.so.0]" in run("readelf", "-d", shared_library(package)).stdout
+    assert "[libmfcore.so.0]" in run("readelf", "-d", build.get_library()).stdout
 
 
 CALLS = """
@@ -56,8 +50,8 @@ print(json.dumps([library.mfcore_level().decode(), codes, message, theta.tolist(
 """
 
 
-def test_the_shared_library_serves_ctypes_at_the_level_that_is_asked_for(package, run, level):
-    done = run("python", "-c", CALLS, shared_library(package), MFCORE_ISA=level)
+def test_the_shared_library_serves_ctypes_at_the_level_that_is_asked_for(run, level):
+    done = run("python", "-c", CALLS, build.get_library(), MFCORE_ISA=level)
     assert done.returncode == 0, done.stderr
     name, codes, message, theta, gradient = json.loads(done.stdout)
     assert (name, codes) == (level, [0, 0, 1])
@@ -97,8 +91,8 @@ print(loop(network.value, x, y, out), *out)
 """
 
 
-def test_the_shared_library_serves_loops_of_numba(package, run):
-    done = run("python", "-c", NUMBA, shared_library(package))
+def test_the_shared_library_serves_loops_of_numba(run):
+    done = run("python", "-c", NUMBA, build.get_library())
     assert done.returncode == 0, done.stderr
     code, *theta = done.stdout.split()
     expected = np.array([1.0, 0.0])
@@ -108,9 +102,29 @@ def test_the_shared_library_serves_loops_of_numba(package, run):
     np.testing.assert_allclose(np.array(theta, dtype=float), expected, atol=1e-15, rtol=0)
 
 
-def test_the_shared_library_says_so_where_it_has_no_level_to_use(package, run):
+def test_example_a_loop_in_numba_learns_and_is_told_what_is_wrong(run, source):
+    done = run("python", source / "examples" / "loop_numba.py")
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    risk = re.fullmatch(r"risk (\S+) after 2000 steps, code 0", first)[1]
+    assert float(risk) < 0.01  # E y² is 0.2
+    assert second == "code 1: h must be finite and >= 0, got -1"
+
+
+def test_the_module_of_fortran_has_the_functions_and_codes_of_the_header(package):
+    folder = package / "include" / "mfcore"
+    header, module = (folder / "mfcore.h").read_text(), (folder / "mfcore.f90").read_text()
+    bound = re.findall(r"(?:function|subroutine) (mfcore_\w+)\(.*bind\(c\)$", module, re.M)
+    named = re.findall(r'name="(mfcore_\w+)"', module)
+    assert {*bound, *named} == set(re.findall(r"\b(mfcore_\w+)\(", header))
+    for enum in re.findall(r"enum \w+ \{(.*?)\}", header, re.S):
+        codes = re.findall(r"MFCORE_(\w+)", re.sub(r"/\*.*?\*/", "", enum, flags=re.S))
+        assert f"ENUMERATOR :: {', '.join(codes)}" in re.sub("mfcore_| = 0", "", module).upper()
+
+
+def test_the_shared_library_says_so_where_it_has_no_level_to_use(run):
     name, codes, message, *_ = json.loads(
-        run("python", "-c", CALLS, shared_library(package), MFCORE_ISA="v9").stdout
+        run("python", "-c", CALLS, build.get_library(), MFCORE_ISA="v9").stdout
     )
     assert (name, codes) == ("", [4])
     assert "MFCORE_ISA" in message
@@ -124,3 +138,21 @@ def test_pkg_config_tells_how_to_link_the_shared_library(package, run, tmp_path,
     made = run("cc", source / "examples" / "loop.c", "-o", program, *told.stdout.split(), "-lm")
     assert made.returncode == 0, made.stderr
     assert run(program).stdout.startswith(f"mfcore {mf.__version__}: risk 0.00")
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="gfortran is not installed")
+@pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
+@pytest.mark.parametrize("library", ["mfcore-c", "mfcore"])
+def test_example_a_loop_in_fortran_learns_and_is_told_what_is_wrong(library, package, run, tmp_path, source):
+    told = run("pkg-config", "--static", "--cflags", "--libs", library,
+               PKG_CONFIG_PATH=str(package / "lib/pkgconfig"))  # fmt: skip
+    program = tmp_path / "program"
+    made = run("gfortran", "-std=f2018", "-pedantic", "-Wall", "-Wextra", "-Werror", "-J", tmp_path,
+               source / "examples" / "loop.f90", "-o", program, *told.stdout.split())  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    first, second, third = run(program).stdout.splitlines()
+    version, risk = re.fullmatch(r"mfcore (\S+): risk +(\S+) after 2000 steps", first).groups()
+    assert version == mf.__version__
+    assert float(risk) < 0.01  # E y² is 0.2; the numbers are Fortran's, not of a fixed seed
+    assert 0 < float(second.split()[-1]) < 1  # of the neuron's own gradient, where the residuals are small
+    assert third == "h must be finite and >= 0, got -1"

@@ -28,7 +28,7 @@ def test_every_python_file_stub_and_benchmark_is_in_the_wheel(files, source):
 
 
 def test_headers_archives_and_the_cmake_package_are_in_the_wheel(files, source):
-    assert {"mfcore/include" / file for file in beneath(source / "cpp" / "include", "*.hpp")} <= files
+    assert {"mfcore/include" / file for file in beneath(source / "cpp" / "include", "*")} <= files
     for level in _loader.usable_levels():
         assert PurePosixPath(f"mfcore/lib/libmfcore_{level}.a") in files
     assert PurePosixPath("mfcore/lib/libmfcore_c.a") in files

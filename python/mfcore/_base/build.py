@@ -1,4 +1,4 @@
-"""Answer what this installation contains: C++ headers, the CMake package, instruction-set levels."""
+"""Answer what this installation contains: C++ headers, libraries, instruction-set levels."""
 
 from __future__ import annotations
 
@@ -30,6 +30,20 @@ def get_cmake_dir() -> str:
         ['mfcoreConfig.cmake', 'mfcoreConfigVersion.cmake']
     """
     return _installed("cmake")
+
+
+def get_library() -> str:
+    """Path of the shared library, for programs that call ``mfcore.h``: ctypes, numba, Julia's ``dlopen``.
+
+    Examples:
+        >>> import ctypes, mfcore
+        >>> library = ctypes.CDLL(mfcore.get_library())
+        >>> library.mfcore_version.restype = ctypes.c_char_p
+        >>> library.mfcore_version().decode() == mfcore.__version__
+        True
+    """
+    (library,) = Path(_installed("lib")).glob("libmfcore.*0*")  # .so.0, or .0.dylib
+    return str(library)
 
 
 def build_info() -> dict[str, Any]:

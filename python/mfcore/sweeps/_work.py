@@ -150,7 +150,7 @@ def portable(run: Run) -> bytes:
     except Exception:  # pickle raises what it likes
         pass
     try:
-        import cloudpickle  # type: ignore[import-not-found, unused-ignore]
+        import cloudpickle  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise TypeError(
             "run must be a function of a module, as other processes read it there, unless cloudpickle is "
