@@ -23,6 +23,7 @@ MODULES = (
     "cases_core",
     "cases_expectation",
     "cases_sgd",
+    "cases_layers",
     "cases_fresh",
     "cases_flow",
     "cases_density",

@@ -1,33 +1,10 @@
 // Python bindings of runs of stochastic gradient descent.
 #include "mfcore/sgd/sgd.hpp"
 
-#include "arrays.hpp"
+#include "step_sizes.hpp"
 
 namespace mfcore::bindings {
 namespace {
-
-using StepSizes = std::function<void(Index, Index, double*)>;
-
-StepSizes sizes_of(const py::object& step) {
-    if (py::isinstance<py::float_>(step)) {
-        const double h = step.cast<double>();
-        return [h](Index, Index count, double* out) { std::fill_n(out, count, h); };
-    }
-    if (py::isinstance<py::tuple>(step)) {  // (h, k, rest): step k alone has the size `rest`
-        const auto [h, at, rest] = step.cast<std::tuple<double, Index, double>>();
-        return [h = h, at = at, rest = rest](Index begin, Index count, double* out) {
-            std::fill_n(out, count, h);
-            if (begin <= at && at < begin + count) out[at - begin] = rest;
-        };
-    }
-    // step(first, count) -> array; kept alive by the shared pointer, dropped under the GIL.
-    return [call = keep_object(py::function(step))](Index begin, Index count, double* out) {
-        with_gil([&] {
-            const In h = (*call)(begin, count).cast<In>();
-            std::copy_n(vector(h, "schedule", count), count, out);
-        });
-    };
-}
 
 /// start(first, count) -> rows; the last ones handed out are kept until the next are.
 StartRows rows_of(const py::function& start) {

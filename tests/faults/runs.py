@@ -15,12 +15,17 @@ PIECES = mf.Network(mf.activations.piecewise_linear([0.5, 1.5], [-2.5, 7.5]))
 WIDE = mf.Model(mf.data.IsotropicGaussians(20, 0.5), PIECES, mf.init.Radial(0.8))
 NOISY = MODEL.replace(temperature=1e-3, ridge=0.1)
 TWO = mf.Model(mf.data.MultiIndex(10, [0.0, 1.0, 0.5], 1), NET, mf.init.Radial(0.5))
+LAYERS = MODEL.replace(
+    network=mf.Network(mf.activations.tanh, output="fixed"),
+    init=mf.init.Product(a=mf.init.Constant(0.1), w=mf.init.Radial(1.0)),
+)
 POINTS = 100  # save points, closer together than checkpoints
 
 RUNGS: dict[str, tuple[Any, Any, float]] = {
     "SGD": (MODEL, mf.SGD(100, 2e-6), 1.0),
     "SGD, replicas": (NOISY, mf.SGD(20, 5e-5, batch=4, replicas=3, precision="float32"), 1.0),
     "SGD, long": (MODEL, mf.SGD(100, 1.5e-7), 1.0),  # to see what a kill may lose
+    "LayerWise": (LAYERS, mf.LayerWise(100, 2e-5, batch=4), 1.0),
     "GD": (MODEL, mf.GD(100, 2e-3), 1.0),
     "Particles": (WIDE, mf.Particles(100), 2.0),
     "Particles, heun": (NOISY, mf.Particles(50, method="heun", step=2e-3), 1.0),

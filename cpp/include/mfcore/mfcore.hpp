@@ -32,6 +32,7 @@
 #include <mfcore/reduction/reduction.hpp>
 #include <mfcore/reduction/smoothing.hpp>
 #include <mfcore/reduction/sphere.hpp>
+#include <mfcore/sgd/layer_wise.hpp>
 #include <mfcore/sgd/sgd.hpp>
 #include <mfcore/sgd/step.hpp>
 #include <mfcore/version.hpp>

@@ -347,6 +347,29 @@ class Sgd:
     def block_steps(self) -> int: ...
     def theta(self) -> list[_Array]: ...
 
+class LayerWise:
+    def __init__(
+        self,
+        network: Network,
+        start: _Array,
+        sampler: Sampler,
+        seed: int,
+        step: float | tuple[float, int, float] | Callable[[int, int], _Array],
+        *,
+        batch: int = ...,
+        reach: float = ...,
+        clip: float = ...,
+        rate: float = ...,
+    ) -> None: ...
+    def advance(self, step: int, seconds: float = ..., threads: int = ...) -> End: ...
+    def state(self) -> dict[str, npt.NDArray[Any]]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def found(self) -> int: ...
+    def theta(self) -> _Array: ...
+
 class AtomParams:
     def __init__(
         self,

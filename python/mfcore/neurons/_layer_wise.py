@@ -5,28 +5,26 @@ Abbe, Boix-Adserà, Misiakiewicz (2023), algorithm 1, whose second part is `mf.t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._base import check
-from .._base.check import FloatArray
+from .._base.check import FloatArray, memory
 from .._base.registry import configurable
 from ..model import Model
 from ..reductions._model import ReducedModel
-from ..runs._clock import FixedClock
 from ..runs._ends import End, Ended
 from ..runs._reduced import model_of
 from ..runs._rung import State
 from ._flow import rates_of
-from ._sgd import check_memory, start_of
+from ._sgd import _Clock, check_memory, start_of
 
-_COPIES = 8  # of the neurons: with what a step makes of them
-_BLOCK = 1 << 20  # numbers of inputs drawn at a time
-_LOOK = 0.05  # seconds between two questions whether to stop
+_COPIES = 4  # of the neurons: at the start, before and after a step, and when they are looked at
 
 
 @configurable
@@ -93,107 +91,59 @@ class LayerWiseRung:
             if value:
                 raise ValueError(f"{name} must be 0 for mf.LayerWise, got {value:g}")
         check_memory(_COPIES * method.neurons, model, "neurons", method.neurons)
-        self._method, self._seed = method, seed
-        self._unit = model._unit
-        self._sampler = self._unit.data._run_sampler()
-        self._speed = rates_of(self._unit.rates)[2]
-        self._at = network.row(0)
-        self._theta = np.array(start_of(model, method.neurons, seed, threads))
-        self.clock = FixedClock(method.step)
-        self._short, self._steps = 0.0, 0  # of the last step, once it is done
-        w = self._theta[:, self._at :]
-        self._norms = np.linalg.norm(w, axis=1)
-        self._small = np.abs(w) < method.reach
-        self._drawn: tuple[int, FloatArray, FloatArray] | None = None
+        start = start_of(model, method.neurons, seed, threads)
+        memory(8.0 * method.batch * (method.neurons + start.shape[1]), "batch", method.batch)
+        self._method, self._threads = method, threads
+        self.clock = _Clock(method.step, None)
+        unit = model._unit
+        self._begin = partial(
+            _core.LayerWise,
+            unit.network._core,
+            start,
+            unit.data._run_sampler(),
+            seed,
+            batch=method.batch,
+            reach=method.reach,
+            clip=method.clip,
+            rate=rates_of(unit.rates)[2],
+        )
+
+    @cached_property
+    def _run(self) -> _core.LayerWise:
+        """The network, begun when the end of the clock is known."""
+        return self._begin(self.clock.argument())
 
     @property
     def t(self) -> float:
         """The time reached."""
-        return self._steps * self._method.step + self._short
+        return self.clock.time(self._run.step)
 
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to the step nearest to t."""
-        most, deadline = self.clock.whole(t), time.monotonic() + seconds
-        asked = time.monotonic()
-        while self._steps < most or (self.clock.ends(t) and not self._short):
-            last = self._steps >= most
-            if not self._step(self.clock.shortened if last else self._method.step):
-                return Ended(
-                    End.diverged,
-                    f"the weights were no longer finite after step {self._steps} (t = {self.t:g}); the state "
-                    f"returned is that before it. Try a smaller step than {self._method.step:g}",
-                )
-            if last:
-                self._short = self.clock.shortened
-            else:
-                self._steps += 1
-            now = time.monotonic()
-            if now - asked > _LOOK:
-                asked = now
-                if now > deadline:
-                    return Ended(End.out_of_time)
-        return Ended(End.reached)
-
-    def _step(self, h: float) -> bool:
-        """One step in place; False, nothing done, if a prediction is not finite."""
-        network, at = self._unit.network, self._at
-        X, y = self._samples()
-        w = self._theta[:, at:]
-        z = X @ w.T
-        if network.has_b:
-            z += self._theta[:, at - 1]
-        a = self._theta[:, 0] if network.has_a else np.ones(len(w))
-        with np.errstate(all="ignore"):
-            residual = y - network.activation(z) @ a / len(a)
-            pull = network.activation.derivative(z) * a * residual[:, None]
-            moved = self._moved(w, (h * self._speed / len(y)) * (pull.T @ X))
-        if not np.isfinite(moved).all():
-            return False
-        w[:] = moved
-        self._small &= np.abs(w) < self._method.reach
-        return True
-
-    def _moved(self, w: FloatArray, move: FloatArray) -> FloatArray:
-        """Weights after a step: eq. (12.8) for the small ones, (12.9) for the others."""
-        small = np.where(self._small, w, 0.0)
-        squares = np.maximum((small**2).sum(axis=1), np.finfo(float).tiny)
-        along = (move * small).sum(axis=1) / squares
-        moved = np.where(self._small, small + move - along[:, None] * small, 0.0)
-        norms = np.linalg.norm(moved, axis=1)
-        moved *= (self._norms / np.where(norms > 0, norms, 1.0))[:, None]
-        clip = self._method.clip
-        return np.where(self._small, moved, np.clip(w + move, -clip, clip))
-
-    def _samples(self) -> tuple[FloatArray, FloatArray]:
-        """Those of the present step, of a block of them that is drawn at once."""
-        batch, d = self._method.batch, self._theta.shape[1] - self._at
-        count = max(1, _BLOCK // (batch * d))
-        block, k = divmod(self._steps, count)
-        if self._drawn is None or self._drawn[0] != block:
-            self._drawn = (block, *self._sampler.draw(self._seed, block * count * batch, count * batch))
-        _, X, y = self._drawn
-        return X[k * batch : (k + 1) * batch], y[k * batch : (k + 1) * batch]
+        try:
+            end = self._run.advance(self.clock.step(t), seconds, self._threads)
+        except KeyboardInterrupt:  # in a Python function that draws samples; no step was under way
+            end = End.interrupted
+        if end is not End.diverged:
+            return Ended(end)
+        return Ended(
+            end,
+            f"the weights were no longer finite after step {self._run.step} (t = {self.t:g}); the state "
+            f"returned is that before it. Try a smaller step than {self._method.step:g}",
+        )
 
     def measure(self) -> FloatArray:
         """The neurons, shape (N, D)."""
-        return self._theta.copy()
+        return self._run.theta()
 
     def state(self) -> State:
         """Neurons, which weights are small, the norms that these keep, and the steps."""
-        return {
-            "theta": self._theta.copy(),
-            "small": self._small.copy(),
-            "norms": self._norms.copy(),
-            "steps": np.array([self._steps, bool(self._short)]),
-        }
+        return self._run.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go back to a saved state."""
-        self._theta, self._small = np.array(state["theta"]), np.array(state["small"])
-        self._norms = np.array(state["norms"])
-        self._steps = int(state["steps"][0])
-        self._short = self.clock.shortened if state["steps"][1] else 0.0
+        self._run.restore(dict(state))
 
     def meta(self) -> dict[str, Any]:
         """Steps done, and how many weights have been found."""
-        return {"steps": self._steps + bool(self._short), "found": int((~self._small).sum())}
+        return {"steps": self._run.step, "found": self._run.found}

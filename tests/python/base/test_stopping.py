@@ -147,6 +147,11 @@ RUNS = {
         "m = model_of(200); method = mf.SGD(neurons=200_000, step=1e-4)",
         f"mf.solve(m, method, horizon=1e3, rng=0, {BEGUN}, risk=False)",
     ),
+    "the first layer of very many": (
+        "m = model_of(200, output='fixed'); n = 20_000; t = np.column_stack([np.ones(n), normals(n, 200)]);"
+        "m = m.replace(init=mf.init.Points(t)); method = mf.LayerWise(n, 0.1, batch=2000)",
+        f"mf.solve(m, method, horizon=1e3, rng=0, {BEGUN}, risk=False)",
+    ),
     "exact gradient descent": (
         "m = model_of(50, mf.activations.erf); method = mf.GD(neurons=20_000, step=0.1)",
         f"mf.solve(m, method, horizon=1e3, rng=0, {BEGUN}, risk=False)",

@@ -9,11 +9,11 @@ SIGMA = mf.activations.hermite([0.0, 1.0, 1.0, 1.0, 1.0])
 D, N, SIZE = 20, 6, 0.01
 
 
-def model(sets=((0,), (0, 1)), d=D, **network):
-    signs = np.sign(np.random.default_rng(0).normal(size=(N, d)))
-    theta = np.column_stack([np.full(N, SIZE), signs / np.sqrt(d)])
+def model(sets=((0,), (0, 1)), d=D, neurons=N, **network):
+    signs = np.sign(np.random.default_rng(0).normal(size=(neurons, d)))
+    theta = np.column_stack([np.full(neurons, SIZE), signs / np.sqrt(d)])
     if network.get("bias", "none") != "none":
-        theta = np.insert(theta, 1, np.linspace(-1, 1, N), axis=1)
+        theta = np.insert(theta, 1, np.linspace(-1, 1, neurons), axis=1)
     return mf.Model(
         mf.data.Staircase(d, list(sets)),
         mf.Network(SIGMA, output="fixed", **network),
@@ -24,33 +24,76 @@ def model(sets=((0,), (0, 1)), d=D, **network):
 def by_hand(problem, steps, h, seed, batch=1, reach=0.5, clip=1.0):
     """The algorithm with a loop over neurons and coordinates: eqs. (12.8) and (12.9)."""
     theta = np.array(problem.init.theta)
-    w, a = theta[:, 1:], theta[:, 0]
-    small = np.abs(w) < reach
+    w, a = theta[:, problem.network.row(0) :], theta[:, 0]
+    b = theta[:, 1] if problem.network.has_b else np.zeros(len(a))
+    small, norms = np.abs(w) < reach, np.linalg.norm(w, axis=1)
     X, y = problem.data.draw(steps * batch, Seed(seed))
     for k in range(steps):
         at = slice(k * batch, (k + 1) * batch)
-        f = np.mean([a[i] * SIGMA(X[at] @ w[i]) for i in range(N)], axis=0)
-        moves = [
-            h * np.mean((y[at] - f) * a[i] * SIGMA.derivative(X[at] @ w[i]) * X[at].T, axis=1)
-            for i in range(N)
-        ]
-        for i in range(N):
+        z = [X[at] @ w[i] + b[i] for i in range(len(a))]
+        f = np.mean([a[i] * SIGMA(z[i]) for i in range(len(a))], axis=0)
+        pulls = [(y[at] - f) * a[i] * SIGMA.derivative(z[i]) for i in range(len(a))]
+        moves = [h * np.mean(pull * X[at].T, axis=1) for pull in pulls]
+        for i in np.flatnonzero(small.any(axis=1)):
             s = small[i]
             inside = moves[i][s] - (moves[i][s] @ w[i, s]) / (w[i, s] @ w[i, s]) * w[i, s]
-            w[i, ~s] = np.clip(w[i, ~s] + moves[i][~s], -clip, clip)
             w[i, s] += inside
-            w[i, s] /= np.linalg.norm(w[i, s])
+            w[i, s] *= norms[i] / np.linalg.norm(w[i, s])
+        for i in range(len(a)):
+            w[i, ~small[i]] = np.clip(w[i, ~small[i]] + moves[i][~small[i]], -clip, clip)
             small[i] &= np.abs(w[i]) < reach
     return theta
 
 
-@pytest.mark.parametrize("batch", [1, 5])
-def test_steps_are_those_of_the_algorithm_written_out(batch):
-    problem, h, steps = model(), 0.2, 300
-    rung = mf.LayerWise(N, h, batch=batch).begin(problem, 7, 1)
+# One tile of each width, several, the last one full or not; batches of less, as many and more than a chunk.
+@pytest.mark.parametrize(
+    ("neurons", "d", "batch", "bias"),
+    [(6, 20, 1, "none"), (6, 20, 5, "none"), (13, 7, 3, "fixed"), (24, 9, 64, "none"), (61, 5, 150, "fixed")],
+)
+def test_steps_are_those_of_the_algorithm_written_out(neurons, d, batch, bias):
+    problem, h, steps = model(d=d, neurons=neurons, bias=bias), 1.0, 150
+    rung = mf.LayerWise(neurons, h, batch=batch).begin(problem, 7, 1)
     assert rung.advance(steps * h, 60.0).reached
-    # sums in another order; a weight that is within rounding of the reach would differ more
+    assert rung.meta()["found"] > 0
+    # sums in another order; after 300 steps neurons tear such differences apart to 1e-4
     assert rung.measure() == pytest.approx(by_hand(problem, steps, h, 7, batch), abs=1e-9)
+
+
+@pytest.mark.parametrize(("neurons", "batch"), [(6, 1), (100, 40), (700, 150)])
+def test_threads_change_no_bit(neurons, batch):
+    problem = model(d=60, neurons=neurons, bias="fixed")
+    found = []
+    for threads in (1, 2, 3):
+        rung = mf.LayerWise(neurons, 0.5, batch=batch).begin(problem, 2, threads)
+        rung.advance(20.0, 60.0)
+        found.append(rung.measure())
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_a_resumed_run_ends_with_the_same_bits_and_takes_no_other_state(tmp_path):
+    problem, method = model(), mf.LayerWise(N, 0.7, batch=3)
+    options = {"horizon": 300.0, "risk": False, "rng": 3, "save_at": 7}
+    whole = mf.solve(problem, method, **options)
+    file = tmp_path / "run.npz"
+
+    def stop_late(theta):
+        if theta is not None and np.abs(theta[:, 1]).min() > 0.3:
+            raise KeyboardInterrupt
+
+    part = mf.solve(
+        problem, method, **options, checkpoint=file, observe={"stop": lambda t: stop_late(t) or 0.0}
+    )
+    assert part.status == "interrupted"
+    again = mf.resume(file, observe={"stop": lambda theta: 0.0})
+    assert np.array_equal(again.final, whole.final)
+    assert again.meta["found"] == whole.meta["found"] > 0
+    rung = method.begin(problem, 1, 1)
+    for name in ("theta", "norms", "small", "step"):
+        with pytest.raises(ValueError, match="neurons" if name == "theta" else name):
+            rung.restore({**rung.state(), name: np.zeros(2)})
+    with pytest.raises(ValueError, match="step"):
+        rung.restore({**rung.state(), "step": np.array([-1])})
 
 
 def test_small_weights_keep_their_norm_and_found_ones_stay_inside_the_clip():
@@ -129,6 +172,31 @@ def test_a_step_that_is_too_large_is_a_status():
     run = mf.solve(fast, mf.LayerWise(N, 1e10), horizon=1e12, risk=False, rng=0, save_at=3)
     assert run.status == "diverged"
     assert np.isfinite(run.final).all()
+    # f of the first step is finite, squares of what it would move by are not: the start is what is left
+    rung = mf.LayerWise(N, 1e200).begin(model(), 0, 1)
+    ended = rung.advance(3e200, 60.0)
+    assert ended.end.name == "diverged"
+    assert "smaller step" in ended.message
+    assert np.array_equal(rung.measure(), model().init.theta)
+
+
+def test_a_sampler_in_python_that_is_interrupted_leaves_whole_steps():
+    problem = model()
+    asked = []
+
+    def slow(z):
+        asked.append(len(z))
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return z[:, 0]
+
+    slow_model = problem.replace(data=mf.data.MultiIndex(D, slow, 1, inputs="hypercube"))
+    rung = mf.LayerWise(N, 0.1, batch=5000).begin(slow_model, 0, 1)
+    before = len(asked)
+    ended = rung.advance(100.0, 60.0)
+    assert ended.end.name == "interrupted"
+    assert len(asked) > before
+    assert rung.t == pytest.approx(0.1 * rung.meta()["steps"])
 
 
 def test_the_second_layer_is_the_minimiser_of_the_quadratic():
