@@ -1,6 +1,7 @@
 """Information exponent, leap and isoleap: published values, and all orders and many rotations."""
 
 import itertools
+import math
 
 import mfcore as mf
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import theory
 from mfcore.theory import _leap
+from scipy import linalg, optimize
 
 
 def sets(*keys):
@@ -68,6 +70,89 @@ def test_no_axes_have_a_leap_above_the_isoleap_and_rotations_do_not_change_it(te
         known = {tuple(map(int, key)): float(rotated[tuple(key)]) for key in np.argwhere(abs(rotated) > 1e-9)}
         assert theory.leap(known) <= iso
         assert theory.isoleap(known) == iso
+
+
+def searched(terms, rng, starts=12):
+    """The isoleap by a search over rotations, of a target that depends on all of its directions.
+
+    It is above k if there are m axes (m < P) to which no term adds 1 to k degrees: axes for which a sum of
+    squares is zero. The search minimises it from many starts, by plain NumPy.
+    """
+    p, top = len(next(iter(terms))), max(map(sum, terms))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(top + 1)
+    grid = np.array(list(itertools.product(nodes, repeat=p)))
+    mass = np.prod(list(itertools.product(weights / weights.sum(), repeat=p)), axis=1)
+    every = np.array([key for key in itertools.product(range(top + 1), repeat=p) if sum(key) <= top])
+    scale = np.array([math.factorial(k) ** -0.5 for k in range(top + 1)])
+
+    def products(z, keys):
+        table = np.polynomial.hermite_e.hermevander(z, top) * scale
+        return np.prod([table[:, j, keys[:, j]] for j in range(p)], axis=0)
+
+    given, project = np.array(list(terms)), mass[:, None] * products(grid, every)
+    values = np.array(list(terms.values())) / math.sqrt(sum(c * c for c in terms.values()))
+    upper = np.triu_indices(p, 1)
+
+    def added(angles, first, most):
+        skew = np.zeros((p, p))
+        skew[upper] = angles
+        found = (products(grid @ linalg.expm(skew - skew.T).T, given) @ values) @ project
+        degrees = every[:, first:].sum(axis=1)
+        return found[(degrees >= 1) & (degrees <= most)]
+
+    def stuck(first, most):
+        for _ in range(starts if first else 1):
+            start = rng.uniform(-np.pi, np.pi, len(upper[0]))
+            small = {"xtol": 1e-10, "ftol": 1e-10, "gtol": 1e-10, "max_nfev": 80}
+            least = optimize.least_squares(added, start, args=(first, most), **small)
+            if np.abs(least.fun).max() < 1e-7:
+                return True
+        return False
+
+    return next(k for k in itertools.count(1) if not any(stuck(m, k) for m in range(p)))
+
+
+SEARCHED = [
+    ({(1, 0): 1.0, (0, 1): 1.0, (1, 1): 1.0}, 2),
+    ({(2, 0): 1.0, (0, 2): 1.0}, 2),
+    ({(2, 0): 1.0, (0, 2): -0.7, (1, 2): 0.4}, 2),
+    ({(1, 0): 1.0, (2, 0): 0.3, (1, 2): 1.0}, 2),
+    ({(3, 0): 1.0, (1, 2): 1.0}, 3),
+    ({(1, 0): 1.0, (0, 3): 1.0}, 3),
+    ({(1, 0, 0): 1.0, (1, 1, 0): 1.0, (1, 1, 1): 1.0}, 1),
+    ({(1, 0, 0): 1.0, (0, 1, 0): 1.0, (1, 1, 1): 1.0}, 2),
+]
+
+
+@pytest.mark.parametrize(("terms", "want"), SEARCHED)
+def test_the_isoleap_is_what_a_search_over_rotations_finds(terms, want):
+    rng = np.random.default_rng(3)
+    tensor = _leap._tensor(terms)
+    turned = _leap._rotated(tensor, np.linalg.qr(rng.normal(size=(tensor.ndim, tensor.ndim)))[0])
+    known = {tuple(map(int, key)): float(turned[tuple(key)]) for key in np.argwhere(abs(turned) > 1e-12)}
+    assert theory.isoleap(terms) == theory.isoleap(known) == want
+    assert searched(known, rng) == want
+
+
+def test_a_small_coefficient_counts_and_one_of_rounding_does_not():
+    assert theory.isoleap({(1,): 1e-6, (3,): 1.0}) == theory.leap({(1,): 1e-6, (3,): 1.0}) == 1
+    assert theory.isoleap({(1, 0): 1.0, (0, 3): 1e-6}) == 3
+    assert theory.isoleap({(1,): 1e-6, (3,): 1.0}, tolerance=1e-5) == 3
+    high = np.polynomial.hermite_e.herme2poly([0] * 20 + [math.factorial(20) ** -0.5])  # h_20
+    law = mf.data.MultiIndex(9, np.polynomial.Polynomial(high), 1)
+    for measure in (theory.information_exponent, theory.leap, theory.isoleap):
+        assert measure(law) == 20
+
+
+def test_functions_that_jump_have_the_exponent_of_their_exact_coefficients():
+    def turned(z):
+        return np.sign(z) - math.sqrt(2 / math.pi) * z  # E sgn(G)G = √(2/π)
+
+    assert theory.information_exponent(turned) == 3
+    assert theory.information_exponent(mf.data.MultiIndex(5, turned, 1)) == 3
+    assert theory.leap(mf.data.MultiIndex(5, np.tanh, 1)) == 1
+    with pytest.raises(ValueError, match=r"^link must have integrals of error below"):
+        theory.information_exponent(lambda z: z * np.sign(np.sin(1e4 * z)))
 
 
 def test_a_rotation_keeps_the_function():
