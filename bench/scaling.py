@@ -108,16 +108,17 @@ def fitted(sizes: Any, values: Any) -> tuple[float, float]:
     return slope, float(stdtrit(len(x) - 2, 0.975)) * deviation
 
 
-def _power(power: float, error: float) -> str:
-    return f"{power:.2f} ± {error:.2f}" if math.isfinite(error) else f"{power:.2f}"
+def in_words(power: float, error: float) -> str:
+    """A fitted power with half of its 95 % interval, where it has one."""
+    return (f"{power:.2f} ± {error:.2f}" if math.isfinite(error) else f"{power:.2f}").replace("-", "−")
 
 
 def _line(g: Growth) -> str:
-    memory = _power(g.memory_power, g.memory_error) if g.memory_stated else ""
+    memory = in_words(g.memory_power, g.memory_error) if g.memory_stated else ""
     most = f"{max(g.bytes) / 1e6:.1f} MB"
     return (
         f"| {g.name} | {g.variable} = {g.sizes[0]:,} to {g.sizes[-1]:,} | {g.stated} | "
-        f"{_power(g.power, g.power_error)} | {shown(g.seconds[0])} | {shown(g.seconds[-1])} | "
+        f"{in_words(g.power, g.power_error)} | {shown(g.seconds[0])} | {shown(g.seconds[-1])} | "
         f"{g.memory_stated} | {memory} | {most} |"
     )
 
