@@ -1,19 +1,19 @@
-// One network on two threads that share no neurons: each predicts with its half, the halves exchange predictions, and each
-// moves its own neurons. With processes in place of threads only `exchange` changes (MPI_Allreduce).
+// One network on two threads that share no neurons: each gives the share of its neurons in the predictions, the shares
+// are added up, and each moves its own neurons. With processes in place of threads only `exchange` changes (MPI_Allreduce).
 #include <algorithm>
 #include <barrier>
 #include <cmath>
 #include <cstdio>
 #include <mfcore/base/random.hpp>
-#include <mfcore/features/features.hpp>
 #include <mfcore/sgd/step.hpp>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 using namespace mfcore;
 
 constexpr Index kNeurons = 100, kDimension = 8, kBatch = 16, kSteps = 200, kParts = 2;
-constexpr double kStep = 0.1;
+constexpr double kStep = 0.1, kTemperature = 1e-3;
 const Network kNetwork{Activation::tanh()};
 
 void draw(Index step, std::vector<double>& x, std::vector<double>& y) {
@@ -40,20 +40,17 @@ private:
     std::barrier<> meet_{kParts};
 };
 
-void train(Index part, Mat own, Exchange& exchange) {
-    std::vector<double> x(kBatch * kDimension), y(kBatch), f(kBatch), gradient(own.rows * own.cols);
+void train(Index first, Mat own, Exchange& exchange) {
+    StepParams params{.temperature = kTemperature, .threads = 1};
+    params.first_neuron = first;  // so that noise has the address of its neuron in the whole network
+    std::vector<double> x(kBatch * kDimension), y(kBatch), f(kBatch);
     for (Index k = 0; k < kSteps; ++k) {
         draw(k, x, y);
-        const ConstMat inputs{x.data(), kBatch, kDimension};
-        predict(kNetwork, {own}, inputs, f.data(), 1);  // the mean over the own neurons
-        for (double& mean : f) mean *= static_cast<double>(own.rows) / kNeurons;
-        f = exchange(part, f);
-
-        // Labels y - f and no measure: the gradient is -E (y - f) grad sigma* (eq. (1.6)).
+        SplitStep step(kNetwork, own, {x.data(), kBatch, kDimension}, kNeurons, params);
+        step.forward(f.data());
+        f = exchange(first > 0, f);
         for (Index i = 0; i < kBatch; ++i) y[i] -= f[i];
-        potential(kNetwork, own, nullptr, *finite_law(inputs, y.data()), 0, kBatch,
-                  {.gradient = gradient.data()}, {.threads = 1, .wants_stop = {}});
-        for (std::size_t i = 0; i < gradient.size(); ++i) own.data[i] -= kStep * gradient[i];
+        if (!step.backward(y.data(), kStep, k)) throw std::runtime_error("the network is no longer finite");
     }
 }
 
@@ -67,14 +64,14 @@ int main() {
     {
         constexpr Index first = 60;  // parts need not be equal
         std::jthread one([&] { train(0, neurons.middle_rows(0, first), exchange); });
-        std::jthread other([&] { train(1, neurons.middle_rows(first, kNeurons - first), exchange); });
+        std::jthread other([&] { train(first, neurons.middle_rows(first, kNeurons - first), exchange); });
     }
 
     std::vector<double> x(kBatch * kDimension), y(kBatch);
     for (Index k = 0; k < kSteps; ++k) {
         draw(k, x, y);
         sgd_step(kNetwork, {whole.data(), kNeurons, kDimension}, {x.data(), kBatch, kDimension}, y.data(),
-                 kStep, k, {});
+                 kStep, k, {.temperature = kTemperature});
     }
     double difference = 0;
     for (std::size_t i = 0; i < whole.size(); ++i)

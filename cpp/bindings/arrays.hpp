@@ -98,6 +98,7 @@ void bind_reduction(py::module_& m);
 void bind_estimate(py::module_& m);
 void bind_sgd(py::module_& m);
 void bind_layer_wise(py::module_& m);
+void bind_step(py::module_& m);
 void bind_grid(py::module_& m);
 void bind_flow(py::module_& m);
 void bind_separable(py::module_& m);

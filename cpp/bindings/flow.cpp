@@ -7,16 +7,10 @@
 #include "arrays.hpp"
 #include "grid.hpp"
 #include "mfcore/flow/atoms.hpp"
-#include "mfcore/sgd/step.hpp"
+#include "rates.hpp"
 
 namespace mfcore::bindings {
 namespace {
-
-using RateTuple = std::tuple<double, double, double>;
-
-Rates rates_of(const RateTuple& rates) {
-    return {std::get<0>(rates), std::get<1>(rates), std::get<2>(rates)};
-}
 
 /// A function of Python from arrays of one shape to arrays of that shape, kept alive by the shared pointer,
 /// dropped under the GIL. Ctrl-C inside it is an interruption, as in the core; any other exception passes.
@@ -113,11 +107,6 @@ void restore_flow(Flow& flow, const py::dict& arrays) {
     const FlowState state{entry_of<double>(arrays, "numbers"), entry_of<double>(arrays, "vectors")};
     Released nogil;
     flow.restore(state);
-}
-
-StepParams step_params(double ridge, double temperature, const RateTuple& rates, std::uint64_t seed,
-                       int threads) {
-    return {ridge, temperature, rates_of(rates), seed, threads};
 }
 
 }  // namespace
@@ -247,41 +236,6 @@ void bind_flow(py::module_& m) {
             flow.get(values.mutable_data());
             return values;
         });
-
-    m.def(
-        "sgd_step",
-        [](const Network& network, py::array_t<double> theta, const In& x, const In& y, double h, Index step,
-           double ridge, double temperature, const RateTuple& rates, std::uint64_t seed, int threads) {
-            const Mat rows = in_place(theta, "theta");
-            const ConstMat inputs = matrix(x, "X");
-            const double* labels = vector(y, "y", inputs.rows);
-            const StepParams params = step_params(ridge, temperature, rates, seed, threads);
-            Released nogil;
-            return sgd_step(network, rows, inputs, labels, h, step, params);
-        },
-        py::arg("network"), py::arg("theta").noconvert(), py::arg("X"), py::arg("y"), py::arg("h"),
-        py::arg("step"), py::kw_only(), py::arg("ridge") = 0.0, py::arg("temperature") = 0.0,
-        py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0), py::arg("seed") = 0, py::arg("threads") = 0,
-        "One step in place; False, nothing done, if a prediction is not finite.");
-    m.def(
-        "sgd_run",
-        [](const Network& network, py::array_t<double> theta, const In& x, const In& y, const In& h,
-           Index first, double ridge, double temperature, const RateTuple& rates, std::uint64_t seed,
-           int threads) {
-            const Mat rows = in_place(theta, "theta");
-            const ConstMat inputs = matrix(x, "X");
-            const double* labels = vector(y, "y", inputs.rows);
-            const double* sizes = vector(h, "h", inputs.rows);
-            const StepParams params = step_params(ridge, temperature, rates, seed, threads);
-            Released nogil;
-            const StepsDone done = sgd_run(network, rows, inputs, labels, sizes, first, params,
-                                           [&] { return nogil.wants_stop(); });
-            return std::make_pair(done.steps, done.finite);
-        },
-        py::arg("network"), py::arg("theta").noconvert(), py::arg("X"), py::arg("y"), py::arg("h"),
-        py::arg("first"), py::kw_only(), py::arg("ridge") = 0.0, py::arg("temperature") = 0.0,
-        py::arg("rates") = std::make_tuple(1.0, 1.0, 1.0), py::arg("seed") = 0, py::arg("threads") = 0,
-        "One step per row in place: (steps done, whether the next prediction is finite).");
 }
 
 }  // namespace mfcore::bindings

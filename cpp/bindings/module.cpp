@@ -18,6 +18,7 @@ PYBIND11_MODULE(MFCORE_MODULE, m, mb::py::mod_gil_not_used()) {
     mb::bind_estimate(m);
     mb::bind_sgd(m);
     mb::bind_layer_wise(m);
+    mb::bind_step(m);
     mb::bind_grid(m);
     mb::bind_flow(m);
     mb::bind_fokker_planck(m);

@@ -60,6 +60,14 @@ int main() {
     params.rates.w = -1;
     try_it("rates", [&] { sgd_step(network, neurons, inputs, &y, 0.1, 0, params); });
     try_it("columns", [&] { sgd_step(network, {theta.data(), 1, 4}, inputs, &y, 0.1, 0, {}); });
+    params = {};
+    try_it("total", [&] { SplitStep{network, neurons, inputs, 1, params}; });
+    params.first_neuron = -1;
+    try_it("first_neuron", [&] { SplitStep{network, neurons, inputs, 2, params}; });
+    SplitStep split{network, neurons, inputs, 2, {}};
+    try_it("backward", [&] { split.backward(&y, 0.1, 0); });
+    split.forward(f.data());
+    try_it("h of backward", [&] { split.backward(&y, nan, 0); });
     std::printf("theta: %g %g %g %g\n", theta[0], theta[1], theta[2], theta[3]);
 
     // Null pointers, empty functions, shapes that do not fit.

@@ -37,6 +37,12 @@ public:
           sizes_(3 * blocks_, 0.0) {}
 
     bool predict(const double* y) {
+        sum();
+        return to_errors(y, n_, x_.rows, error_.data());
+    }
+
+    /// Sums of predictions over the neurons, by samples; errors take their place before move().
+    double* sum() {
         for_blocks(n_, kNeurons, threads_, [&](Index block, Index begin, Index end) {
             const Index width = end - begin;
             double *const sizes = sizes_.data() + 3 * block, *const of_a = sizes + 2;
@@ -55,14 +61,12 @@ public:
                 sizes[1] += sum_of_sizes(slope_.data() + q * n_ + begin, width);
             }
         });
-        bool finite = true;
         for (Index q = 0; q < x_.rows; ++q) {
             double f = 0;
             for (Index block = 0; block < blocks_; ++block) f += partial_[block * x_.rows + q];
-            error_[q] = (y[q] - f / static_cast<double>(n_)) / static_cast<double>(x_.rows);
-            finite = finite && std::isfinite(error_[q]);
+            error_[q] = f;
         }
-        return finite;
+        return error_.data();
     }
 
     bool bounded(double h) const {

@@ -42,6 +42,12 @@ public:
           sizes_(3 * groups_ * sections_, 0.0) {}
 
     bool predict(const double* y) {
+        sum();
+        return to_errors(y, theta_.rows, x_.rows, error_.data());
+    }
+
+    /// Sums of predictions over the neurons, by samples; errors take their place before move().
+    double* sum() {
         for_tasks(groups_ * sections_, threads_, [&](Index task) {
             const Index g = task / sections_, first = task % sections_ * kSection;
             const Index last = std::min(x_.rows, first + kSection);
@@ -63,14 +69,12 @@ public:
             for (Index q = first; q < last; ++q)
                 partial_[g * x_.rows + q] = simd::sum<double>(simd::load(f.data() + (q - first) * kLanes));
         });
-        bool finite = true;
         for (Index q = 0; q < x_.rows; ++q) {
             double f = 0;
             for (Index g = 0; g < groups_; ++g) f += partial_[g * x_.rows + q];
-            error_[q] = (y[q] - f / static_cast<double>(theta_.rows)) / static_cast<double>(x_.rows);
-            finite = finite && std::isfinite(error_[q]);
+            error_[q] = f;
         }
-        return finite;
+        return error_.data();
     }
 
     bool bounded(double h) const {

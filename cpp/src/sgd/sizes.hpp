@@ -25,6 +25,16 @@ inline double sum_of_sizes(const double* x, Index n) {
     return total;
 }
 
+/// Sums of predictions over N neurons become errors (y - f)/B of B samples; false if one is not finite.
+inline bool to_errors(const double* y, Index neurons, Index samples, double* sums) {
+    bool finite = true;
+    for (Index q = 0; q < samples; ++q) {
+        sums[q] = (y[q] - sums[q] / static_cast<double>(neurons)) / static_cast<double>(samples);
+        finite = finite && std::isfinite(sums[q]);
+    }
+    return finite;
+}
+
 inline double fastest(const Rates& rates) { return std::max({rates.a, rates.b, rates.w}); }
 
 /// Whether no step of size h can leave the finite numbers, given sums of the sizes of values, of slopes, of

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/parallel.hpp"
 #include "base/products.hpp"
@@ -92,7 +93,8 @@ void add_noise(const Network& network, Mat theta, double h, Index step, const St
     for_blocks(theta.rows, kNeurons, threads_for(4 * theta.rows * theta.cols, params.threads),
                [&](Index, Index begin, Index end) {
                    std::vector<double> g((end - begin) * theta.cols);
-                   random::normals(stream, static_cast<std::uint64_t>(begin * theta.cols),
+                   random::normals(stream,
+                                   static_cast<std::uint64_t>((params.first_neuron + begin) * theta.cols),
                                    static_cast<Index>(g.size()), g.data());
                    const double* next = g.data();
                    for (Index i = begin; i < end; ++i) {
@@ -121,12 +123,10 @@ void normalise(const Network& network, Mat theta) {
     }
 }
 
-/// Do a step by one of the two classes above, checking it: a step that could leave the finite numbers is
-/// looked at afterwards, and taken back.
+/// The second half of a step by FewRows, ManyRows or LongStep, which has its errors: a step that could leave the
+/// finite numbers is looked at afterwards, and taken back.
 template <class Kind>
-bool do_step(Kind&& now, const Network& network, Mat theta, const double* y, double h, Index step,
-             const StepParams& params) {
-    if (!now.predict(y)) return false;
+bool finish(Kind& now, const Network& network, Mat theta, double h, Index step, const StepParams& params) {
     const bool doubtful = !(now.bounded(h) && harmless(h, params));
     std::vector<double> before;
     if (doubtful)
@@ -141,6 +141,12 @@ bool do_step(Kind&& now, const Network& network, Mat theta, const double* y, dou
     return false;
 }
 
+template <class Kind>
+bool do_step(Kind&& now, const Network& network, Mat theta, const double* y, double h, Index step,
+             const StepParams& params) {
+    return now.predict(y) && finish(now, network, theta, h, step, params);
+}
+
 /// Throw std::invalid_argument unless steps of these sizes can be done.
 void check(const Network& network, Mat theta, ConstMat x, const double* h, Index sizes, Index step,
            const StepParams& params) {
@@ -151,6 +157,7 @@ void check(const Network& network, Mat theta, ConstMat x, const double* h, Index
     require(params.threads >= 0, "threads", "must be >= 0", params.threads);
     require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
     require(params.temperature >= 0, "temperature", "must be >= 0", params.temperature);
+    require(params.first_neuron >= 0, "first_neuron", "must be >= 0", params.first_neuron);
     const Rates& rates = params.rates;
     for (const double rate : {rates.a, rates.b, rates.w}) require(rate >= 0, "rates", "must be >= 0", rate);
 }
@@ -171,6 +178,72 @@ bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, do
     require(x.rows > 0, "x", "must have at least one row", x.rows);
     check(network, theta, x, &h, 1, step, params);
     return checked_step(network, theta, x, y, h, step, params);
+}
+
+struct SplitStep::Halves {
+    virtual ~Halves() = default;
+    virtual void forward(double* f) = 0;
+    virtual bool backward(const double* residual, double h, Index step) = 0;
+};
+
+template <class Kind>
+struct SplitStep::HalvesOf final : Halves {
+    HalvesOf(const Network& of, Mat theta, ConstMat x, Index total, const StepParams& with)
+        : network(of),
+          rows(theta),
+          inputs(x),
+          whole(total),
+          params(with),
+          kind(network, rows, inputs, params) {}
+
+    void forward(double* f) override {
+        sums = kind.sum();
+        for (Index q = 0; q < inputs.rows; ++q) f[q] = sums[q] / static_cast<double>(whole);
+    }
+
+    bool backward(const double* residual, double h, Index step) override {
+        check(network, rows, inputs, &h, 1, step, params);
+        require(sums != nullptr, "backward", "must come after forward, and once", "no forward");
+        double* const errors = std::exchange(sums, nullptr);
+        std::fill_n(errors, inputs.rows, 0.0);
+        return to_errors(residual, whole, inputs.rows, errors) &&
+               finish(kind, network, rows, h, step, params);
+    }
+
+    Network network;
+    Mat rows;
+    ConstMat inputs;
+    Index whole;
+    StepParams params;
+    Kind kind;
+    double* sums = nullptr;
+};
+
+SplitStep::SplitStep(const Network& network, Mat theta, ConstMat x, Index total, const StepParams& params) {
+    require(x.rows > 0, "x", "must have at least one row", x.rows);
+    check(network, theta, x, nullptr, 0, 0, params);
+    require(total >= params.first_neuron + theta.rows, "total",
+            "must count these neurons and those before them", total);
+    if (FewRows::suits(x.rows, theta.rows))
+        halves_ = std::make_unique<HalvesOf<FewRows>>(network, theta, x, total, params);
+    else
+        with_tile_width<double>(theta.rows, [&](auto width) {
+            halves_ = std::make_unique<HalvesOf<ManyRows<width()>>>(network, theta, x, total, params);
+        });
+}
+
+SplitStep::~SplitStep() = default;
+SplitStep::SplitStep(SplitStep&&) noexcept = default;
+SplitStep& SplitStep::operator=(SplitStep&&) noexcept = default;
+
+void SplitStep::forward(double* f) {
+    require(f != nullptr, "f", "must not be null", "null");
+    halves_->forward(f);
+}
+
+bool SplitStep::backward(const double* residual, double h, Index step) {
+    require(residual != nullptr, "residual", "must not be null", "null");
+    return halves_->backward(residual, h, step);
 }
 
 StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y, const double* h,

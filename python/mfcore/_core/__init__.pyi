@@ -587,6 +587,25 @@ def diffuse(
     mass: _Array,
     threads: int = ...,
 ) -> _Array: ...
+
+class SplitStep:
+    def __init__(
+        self,
+        network: Network,
+        theta: _Array,
+        X: _Array,
+        total: int,
+        *,
+        ridge: float = ...,
+        temperature: float = ...,
+        rates: tuple[float, float, float] = ...,
+        seed: int = ...,
+        first_neuron: int = ...,
+        threads: int = ...,
+    ) -> None: ...
+    def forward(self) -> _Array: ...
+    def backward(self, residual: _Array, h: float, step: int) -> bool: ...
+
 def sgd_step(
     network: Network,
     theta: _Array,

@@ -60,6 +60,7 @@ class SplitRung:
         check_memory(_COPIES * self.count, model, "neurons", self.total)
         self.clock = _Clock(step, getattr(method, "schedule", None))
         self._theta = start_of(model, self.total, seed, threads, (self.first, last))
+        self._spare = np.empty_like(self._theta)  # for the neurons after a step
         self._network, self._scheme, self._threads = model._unit.network, scheme, threads
         self._steps, unit = 0, model._unit
         self._batch: int | None = getattr(method, "batch", None)  # of SGD; flows average over all nodes
@@ -68,12 +69,21 @@ class SplitRung:
             self._sampler, self._key, self._count = nodes.sampler, nodes.seed, nodes.count
         else:
             self._sampler, self._key, self._count = unit.data._run_sampler(), seed, self._batch
+        rates = rates_of(unit.rates)
+        self._options: dict[str, Any] = {
+            "ridge": unit.ridge,
+            "temperature": unit.temperature,
+            "rates": rates,
+            "seed": seed,
+            "first_neuron": self.first,
+            "threads": threads,
+        }
         self._update = Update(
             unit.network,
             int(unit.d),
             unit.ridge,
             unit.temperature,
-            rates_of(unit.rates),
+            rates,
             seed,
             self.first,
             tangent=self._batch is None,
@@ -93,14 +103,21 @@ class SplitRung:
                 if stop or late:
                     return Ended(End.interrupted if stop else End.out_of_time)
                 moved = self._moved(float(self.clock.sizes(self._steps, 1)[0]))
-                if self.ranks.any(moved is None or not check.finite(moved))[0]:
+                if self.ranks.any(moved is None)[0]:
                     return Ended(End.diverged, self._divergence())
                 assert moved is not None  # or some rank would have said so
-                self._theta, self._steps = moved, self._steps + 1
+                self._theta, self._spare, self._steps = moved, self._theta, self._steps + 1
         return Ended(End.reached)
 
     def _moved(self, h: float) -> FloatArray | None:
-        """The neurons of this rank after a step of size h: eqs. (6.9) and (6.15). None: not finite."""
+        """The neurons of this rank after a step of size h. None: not finite."""
+        if self._batch is not None and self._batch <= _SAMPLES:
+            return self._moved_by_halves(h)
+        moved = self._moved_by_velocities(h)
+        return moved if moved is not None and check.finite(moved) else None
+
+    def _moved_by_velocities(self, h: float) -> FloatArray | None:
+        """Eqs. (6.9) and (6.15)."""
         theta, step = self._theta, self._steps
         first = self._velocity(theta)
         if first is None or self._scheme == "euler":
@@ -121,6 +138,15 @@ class SplitRung:
             first = following
             slopes += weight * first
         return self._update.step(theta, slopes, h / 6, step)
+
+    def _moved_by_halves(self, h: float) -> FloatArray | None:
+        """The same of SGD: the halves of a step in the core, between which shares of f are exchanged."""
+        ((X, y, _),) = self._samples()
+        moved, core = self._spare, self._network._core  # touched before: fresh memory would cost a tenth
+        moved[...] = self._theta
+        half = _core.SplitStep(core, moved, X, self.total, **self._options)
+        residual = y - self.ranks.sum(half.forward())
+        return moved if half.backward(residual, h, self._steps) else None
 
     def _velocity(self, theta: FloatArray) -> FloatArray | None:
         """The velocities of these neurons in the field of all. None, on all ranks alike: f is not finite."""

@@ -14,11 +14,9 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import RNG, seed_of
 from .._base.turn import Turn
-from ..measures._pull import pull_back
 from ..measures._results import require_finite
 from ..network import Network
 from ..neurons._flow import rates_of
-from ..neurons._update import Update
 from ._arrays import inputs_of, own
 
 
@@ -77,6 +75,7 @@ class SGD:
             raise ValueError(f"total must be given with first_neuron, got first_neuron={first_neuron}")
         self._whole = self._total == here
         self._ahead: FloatArray | None = None  # inputs of a step whose second half is to come
+        self._half: _core.SplitStep | None = None  # that step
         self._d = self.theta.shape[1] - network.row(0)
         speeds = rates_of({} if rates is None else _checked_rates(rates, network))
         square = network.scale**2  # the core takes the steps of eq. (11.1), without scale
@@ -87,16 +86,6 @@ class SGD:
             "seed": seed_of(rng),
             "threads": check.threads(threads),
         }
-        options = self._options
-        self._update = Update(
-            network,
-            self._d,
-            options["ridge"],
-            options["temperature"],
-            options["rates"],
-            options["seed"],
-            self._first,
-        )
         self._turn = Turn()
 
     def __repr__(self) -> str:
@@ -207,10 +196,11 @@ class SGD:
         """
         inputs = inputs_of(X, self._d)
         with self._turn:
-            value = _core.predict(self.network._core, self.theta, None, inputs, self._options["threads"])
-            value *= self.network.scale * len(self.theta) / self._total
+            ahead = inputs.copy()
+            value, half = self._first_half(ahead)
+            value *= self.network.scale
             require_finite(value, "f", theta=self.theta, X=inputs)
-            self._ahead = inputs.copy()
+            self._ahead, self._half = ahead, half
         return value
 
     def backward(self, residual: npt.ArrayLike, h: float) -> None:
@@ -240,19 +230,21 @@ class SGD:
         errors = np.atleast_1d(check.array(residual, "residual"))
         if errors.shape != (len(inputs),):
             check.array(errors, "residual", shape=(len(inputs),))
-        with self._turn, np.errstate(over="ignore", invalid="ignore"):
-            pull = pull_back(self.network, self.theta, inputs, errors, self._threads)
-            pull /= self.network.scale**2  # as the rates of eq. (11.1) have the square of the scale
-            moved = self._update.step(self.theta, self._update.velocity(self.theta, pull), size, self.steps)
-            if not check.finite(moved):
+        with self._turn:
+            half = self._half or self._first_half(inputs)[1]  # of a copy, which has the inputs alone
+            if not half.backward(errors / self.network.scale, size, self.steps):
                 raise FloatingPointError(self._message())
-            self.theta[...] = moved
             self.steps += 1
-            self._ahead = None
+            self._ahead = self._half = None
 
-    @property
-    def _threads(self) -> int:
-        return int(self._options["threads"])
+    def _first_half(self, inputs: FloatArray) -> tuple[FloatArray, _core.SplitStep]:
+        """The next step of these neurons and their share in the predictions, without scale."""
+        core, options = self.network._core, self._options
+        half = _core.SplitStep(core, self.theta, inputs, self._total, first_neuron=self._first, **options)
+        return half.forward(), half
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_half": None}
 
     def _part(self, what: str) -> str:
         return (
