@@ -15,6 +15,7 @@ from ..lazy._bounds import lazy_bounds
 from ..model import Model
 from ..neurons._methods import Particles
 from ..runs._solve import solve
+from ..runs._trajectory import Trajectory
 from ._theorem import Theorem
 
 _TIMES, _RUNS = 9, 20  # times at which runs are compared; most runs
@@ -41,14 +42,18 @@ def chaos(
     if horizon is not None and np.ptp(weights) > 1e-12 * weights.max():
         how = "no run: the atoms of the measure have different masses"
     elif horizon is not None:
-        options: dict[str, Any] = {"horizon": horizon, "save_at": _TIMES, "threads": threads}
-        if expectation is not None:
-            options["risk"] = expectation
-        limit = _risks(model, points, expectation, options)
-        gaps = [np.abs(_risks(model, drawn, expectation, options) - limit).max() for drawn in draws[:_RUNS]]
-        left = float(np.mean(gaps))
-        error = float(np.std(gaps, ddof=1)) / math.sqrt(len(gaps))
-        how = f"the mean of {len(gaps)} flows of N = {count} neurons drawn from the measure, ± {error:.2g}"
+        options: dict[str, Any] = {"horizon": horizon, "threads": threads}
+        options["risk"] = True if expectation is None else expectation
+        try:
+            flows = [_flow(model, start, expectation, **options) for start in (points, *draws[:_RUNS])]
+        except ValueError as refused:
+            how = f"no run: {refused}"
+        else:
+            limit, *risks = (np.asarray(run.risk) for run in flows)
+            gaps = [np.abs(risk - limit).max() for risk in risks]
+            left = float(np.mean(gaps))
+            error = float(np.std(gaps, ddof=1)) / math.sqrt(len(gaps))
+            how = f"the mean of {len(gaps)} flows of N = {count} drawn neurons, ± {error:.2g}"
     sizes = {
         "propagation of chaos": (math.sqrt(rows + 2 * math.log(count)) + 1) / math.sqrt(count),
         "propagation of chaos, dimension-free": (math.sqrt(math.log(count)) + 1) / math.sqrt(count),
@@ -65,11 +70,8 @@ def tangent(
     model: Model, drawn: FloatArray, horizon: float, expectation: Expectation | None, threads: int | None
 ) -> Iterator[Theorem]:
     """The three lemmas of `lazy_bounds` along the flow of a network, each at the time that comes nearest."""
-    method = Particles(len(drawn), expectation=expectation)
     try:
-        begun = model.replace(init=Points(drawn))
-        kept: dict[str, Any] = {"save_at": _TIMES, "keep": "all", "risk": False, "threads": threads}
-        run = solve(begun, method, horizon=horizon, **kept)
+        run = _flow(model, drawn, expectation, horizon=horizon, keep="all", risk=False, threads=threads)
         found = lazy_bounds(run, expectation=expectation, threads=threads)
     except ValueError as refused:
         for name, statement, _ in _KERNEL:
@@ -88,8 +90,14 @@ def tangent(
         yield Theorem(name, statement, at, float(value[k]), float(bound[k]), 1e-6 * float(bound[k]))
 
 
-def _risks(
-    model: Model, rows: FloatArray, expectation: Expectation | None, options: dict[str, Any]
-) -> FloatArray:
+def _flow(
+    model: Model, rows: FloatArray, expectation: Expectation | None, *, horizon: float, **options: Any
+) -> Trajectory:
+    """The flow of neurons that start at these rows. ValueError if it does not reach the horizon."""
     method = Particles(len(rows), expectation=expectation)
-    return np.asarray(solve(model.replace(init=Points(rows)), method, **options).risk)
+    run = solve(model.replace(init=Points(rows)), method, horizon=horizon, save_at=_TIMES, **options)
+    if run.status == "interrupted":  # `solve` returns what there is, which is no flow to compare with
+        raise KeyboardInterrupt
+    if run.status != "completed":
+        raise ValueError(f"horizon must be a time that flows reach, got {horizon:g}: {run.message}")
+    return run

@@ -239,7 +239,7 @@ def _row_space(table: FloatArray, tolerance: float) -> FloatArray:
     if table.shape[1] <= len(table):
         _, size, right = factors.svd(table)
     else:
-        tall, small = scipy.linalg.qr(table.T, mode="economic", check_finite=False)
+        tall, small = factors.qr(table.T)
         _, size, turned = factors.svd(small.T)
         right = turned @ tall.T
     tail = np.sqrt(np.cumsum(np.square(size)[::-1])[::-1])

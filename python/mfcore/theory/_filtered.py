@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
-from .._base import check
+from .._base import check, factors
 from .._base.check import FloatArray
 
 _SHARES = 0.5 ** (np.arange(16, 0, -1) / 2)  # of the samples, kept by the thresholds that are tried
@@ -54,12 +53,13 @@ def filtered_pca(
     if threshold is not None:
         threshold = check.number(threshold, "threshold", at_least=0)
     check.squares(inputs, "X")
+    check.memory(16.0 * inputs.size + 24.0 * d * d, "X", inputs)
     found = np.zeros((0, d))
     near = np.ones(n, dtype=bool)
     while len(found) < rank:
         # Coordinates across the rows found: there the next direction is.
         across = np.linalg.qr(found.T, mode="complete")[0][:, len(found) :]
-        rows, sizes = inputs[near] @ across, size[near]
+        rows, sizes = factors.product(inputs[near], across), size[near]
         vector = _best(rows, sizes) if threshold is None else _above(rows, sizes, threshold)
         row = across @ vector
         row *= np.sign(row[np.argmax(np.abs(row))])
@@ -76,7 +76,7 @@ def _above(rows: FloatArray, sizes: FloatArray, threshold: float) -> FloatArray:
             f"threshold must leave at least 2 samples near 0 along the rows found, got {threshold:g} that "
             f"leaves {len(kept)} of {len(rows)}"
         )
-    return _leading(kept.T @ kept)[1]
+    return factors.leading(factors.product(kept.T, kept))[1]
 
 
 def _best(rows: FloatArray, sizes: FloatArray) -> FloatArray:
@@ -90,9 +90,9 @@ def _best(rows: FloatArray, sizes: FloatArray) -> FloatArray:
         kept = int(np.searchsorted(-falling, -falling[at], side="left")) if at < len(rows) else 0
         if kept <= m or kept < min(_FEWEST, len(rows) - 1):  # equal sizes pass a threshold together
             continue
-        second += rows[m:kept].T @ rows[m:kept]
+        second += factors.product(rows[m:kept].T, rows[m:kept])
         m = kept
-        value, vector = _leading(second)
+        value, vector = factors.leading(second)
         score = _promise(value / m, rows.shape[1] / m)
         if score > best:
             best, chosen = score, vector
@@ -102,13 +102,6 @@ def _best(rows: FloatArray, sizes: FloatArray) -> FloatArray:
             f"{len(np.unique(sizes))} values on {len(rows)}"
         )
     return chosen
-
-
-def _leading(matrix: FloatArray) -> tuple[float, FloatArray]:
-    """The largest eigenvalue and its eigenvector."""
-    last = len(matrix) - 1
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[last, last])
-    return float(values[0]), np.asarray(vectors[:, 0])
 
 
 def _promise(value: float, aspect: float) -> tuple[float, float]:

@@ -19,6 +19,8 @@ from ..data import DataLaw
 from ..lazy._kernel import speeds_of, tangent_kernel
 from ..model import Model
 
+_BLOCK = 1 << 22  # most values of a kernel function computed at a time
+
 
 @dataclass(frozen=True, repr=False)
 class RegressionDraws:
@@ -197,11 +199,21 @@ class _Kernel:
                 tangent_kernel(model, X, **options),
                 tangent_kernel(model, other, X, **options),
             )
-        inner = np.vstack([X, other]) @ X.T / self._d
-        values = np.asarray(self._kernel(inner), dtype=np.float64)
-        if values.shape != inner.shape or not np.isfinite(values).all():
-            raise ValueError("kernel must return one finite number for each cosine, got others")
-        return values[: len(X)], values[len(X) :]
+        return self._of_cosines(X, X), self._of_cosines(other, X)
+
+    def _of_cosines(self, rows: FloatArray, X: FloatArray) -> FloatArray:
+        """The function at the cosines of rows and samples, in blocks of rows, so that Ctrl-C is answered."""
+        assert not isinstance(self._kernel, Model)
+        out = np.empty((len(rows), len(X)))
+        step = max(1, _BLOCK // len(X))
+        for first in range(0, len(rows), step):
+            _core.check_stop()
+            inner = factors.product(rows[first : first + step], X.T) / self._d
+            values = np.asarray(self._kernel(inner), dtype=np.float64)
+            if values.shape != inner.shape or not np.isfinite(values).all():
+                raise ValueError("kernel must return one finite number for each cosine, got others")
+            out[first : first + step] = values
+        return out
 
 
 def _whole(values: npt.ArrayLike, name: str, infinite: bool = False) -> FloatArray:
@@ -220,8 +232,8 @@ def _solved(matrix: FloatArray, y: FloatArray, ridge: float, rank: float) -> tup
     if ridge > 0 or rank >= n:
         shifted = matrix + ridge * np.eye(n)
         norm = float(np.abs(shifted).sum(axis=0).max())
-        factor, info = scipy.linalg.lapack.dpotrf(shifted, lower=True, overwrite_a=True)
-        if info == 0 and (
+        factor = factors.cholesky(shifted)
+        if factor is not None and (
             ridge > 0 or scipy.linalg.lapack.dpocon(factor, norm, uplo="L")[0] > n * np.finfo(float).eps
         ):
             coefficients = scipy.linalg.cho_solve((factor, True), y, check_finite=False)

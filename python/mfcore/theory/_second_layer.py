@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .._base import check
+from .._base import check, factors
 from .._base.check import FloatArray
 from .._base.rng import RNG, number_of
 from ..model import Model
@@ -58,9 +58,12 @@ def second_layer(
         X, y = model.data.draw(min(step, n - first), seed, first=first)
         with np.errstate(all="ignore"):
             features = network.scale / N * network.activation(X @ w.T + b)
-            gram += features.T @ features / n
+            gram += factors.product(features.T, features) / n
             right += features.T @ y / n
     if not np.isfinite(gram).all() or not np.isfinite(right).all():
         raise ValueError(f"theta must have activations with finite squares, got |w| up to {abs(w).max():.3g}")
-    found[:, 0] = np.linalg.solve(gram + ridge / N * np.eye(N), right)
+    try:
+        found[:, 0] = factors.solve(gram + ridge / N * np.eye(N), right)
+    except np.linalg.LinAlgError:
+        raise ValueError(f"ridge must be larger for neurons that are alike, got {ridge:g}") from None
     return found

@@ -119,10 +119,9 @@ def zonal_spectrum(
     u, p = _sphere_rule(d) if inputs == "sphere" else _cube_rule(d)
     values, at_one = np.split(_checked(kernel, np.append(u, 1.0)), [len(u)])
     weighted = p * values
-    counts = [harmonics(d, k) if inputs == "sphere" else float(math.comb(d, k)) for k in range(degree + 1)]
+    counts = _counts(d, degree, inputs)
     found = np.array([weighted @ row for row in _polynomials(u, d, degree, inputs)])
-    counted = np.array(counts)
-    return Spectrum(found, counted, float(at_one[0] - found @ counted))
+    return Spectrum(found, counts, float(at_one[0] - found @ counts))
 
 
 def regression_risk(
@@ -254,6 +253,20 @@ def _cube_rule(d: int) -> tuple[FloatArray, FloatArray]:
     logs = np.array([math.lgamma(d + 1) - math.lgamma(i + 1) - math.lgamma(d - i + 1) for i in j])
     weights = np.exp(logs - logs.max())
     return 1 - 2 * j / d, weights / weights.sum()
+
+
+def _counts(d: int, degree: int, inputs: str) -> FloatArray:
+    """The multiplicities of degrees 0 … `degree`."""
+    found: list[float] = []
+    for k in range(degree + 1):
+        try:
+            found.append(harmonics(d, k) if inputs == "sphere" else float(math.comb(d, k)))
+        except OverflowError:
+            raise ValueError(
+                f"degree must be < {k} for d = {d}, as no float holds the multiplicities from there on, "
+                f"got {degree}"
+            ) from None
+    return np.array(found)
 
 
 def harmonics(d: int, k: int) -> float:

@@ -124,6 +124,18 @@ FUNCTIONS = {
         "m = model_of(10).replace(data=mf.data.Dataset(x, x[:, 0]))",
         "[theory.laziness(m, z) for _ in range(9)]",
     ),
+    "directions from many samples": (
+        "from mfcore import theory; x = normals(100_000, 400)",
+        "[theory.filtered_pca(x, x[:, 0], 1) for _ in range(9)]",
+    ),
+    "output weights of many neurons": (
+        "from mfcore import theory; m = model_of(20, output='fixed'); z = normals(5000, 21)",
+        "[theory.second_layer(m, z, samples=10**5, rng=0) for _ in range(9)]",
+    ),
+    "ridge regression with many samples": (
+        "from mfcore import theory; law = mf.data.MultiIndex(20, [0.0, 1.0], 1, inputs='sphere')",
+        "theory.kernel_ridge(np.exp, law, samples=6000, test=50_000, rng=0)",
+    ),
     "an estimate in its first chunk": (
         "m, z = model_of(20), normals(12_000, 20)",
         "mf.estimate(m, z, samples=10**6, rng=0)",

@@ -1,5 +1,6 @@
 """`theory.bounds`: what is listed for which model, and that it holds."""
 
+import dataclasses
 import math
 
 import mfcore as mf
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import theory
+from mfcore.perturbations import _run_bounds
 from problems import STEP, isotropic, waves
 
 
@@ -136,3 +138,31 @@ def test_wrong_numbers_are_named():
         theory.bounds(waves(0, 1), [0.0], horizon=0.0)
     with pytest.raises(ValueError, match="neurons"):
         theory.bounds(waves(0, 1), [0.0], neurons=0)
+
+
+def ends(monkeypatch, status):
+    """Let each flow be stopped halfway, with that status."""
+    solved = _run_bounds.solve
+
+    def cut(model, method, **options):
+        run = solved(model, method, **options)
+        half = {"t": run.t[:4], "risk": None if run.risk is None else run.risk[:4]}
+        return dataclasses.replace(run, status=status, message="of the test", **half)
+
+    monkeypatch.setattr(_run_bounds, "solve", cut)
+    law = mf.data.Dataset([[1.0, 0.5], [-1.0, 0.2]], [1.0, -1.0])
+    model = mf.Model(law, mf.Network(mf.activations.tanh, output="trained"))
+    return theory.bounds(model, [[1.0, 0.5, 0.0], [0.0, 1.0, 0.5]], neurons=3, replicas=2, horizon=0.1)
+
+
+def test_ctrl_c_in_a_flow_is_no_flow_that_is_compared(monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        ends(monkeypatch, "interrupted")
+
+
+def test_a_flow_that_does_not_reach_the_horizon_is_said_and_not_compared(monkeypatch):
+    found = by_name(ends(monkeypatch, "diverged"))
+    chaos = found["propagation of chaos"]
+    assert math.isnan(chaos.left)
+    assert "horizon must be a time that flows reach, got 0.1: of the test" in chaos.hypotheses["measured"]
+    assert "of the test" in found["tangent kernel, risk"].hypotheses["not known"]

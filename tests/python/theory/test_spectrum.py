@@ -104,6 +104,9 @@ def test_mistakes_name_argument_rule_and_value():
         theory.zonal_spectrum(np.exp, 1, degree=1)
     with pytest.raises(ValueError, match=r"^degree must be"):
         theory.zonal_spectrum(np.exp, 5, degree=6, inputs="hypercube")
+    for inputs, d, at in (("hypercube", 5000, 162), ("sphere", 10**6, 68)):
+        with pytest.raises(ValueError, match=rf"^degree must be < {at} for d = {d}, .* got 4000"):
+            theory.zonal_spectrum(np.exp, d, degree=4000, inputs=inputs)
     with pytest.raises(ValueError, match=r"^kernel must be finite on"):
         theory.zonal_spectrum(lambda u: np.where(u < 1, 1.0, np.inf), 5, degree=1)
     with pytest.raises(ValueError, match=r"^kernel must map shape"):
