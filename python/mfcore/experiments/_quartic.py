@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import polynomial
@@ -59,22 +60,37 @@ def kernel_risk(d: int, n: int) -> float:
     return min(float(regression_risk(spectrum, power, samples=n, ridge=ridge).risk) for ridge in RIDGES)
 
 
+def _at(d: int, s: float) -> FloatArray:
+    """(P₂(s), P₄(s)), what neurons with cosine s give."""
+    return np.array([float(polynomial.polyval(s, legendre(d, k))) for k in (2, 4)])
+
+
 def least(d: int, gamma2: float, gamma4: float) -> float:
-    """min (γ₂ − E P₂(s))² + (γ₄ − E P₄(s))²: 0 above the curve s ↦ (P₂, P₄), below it one s is best."""
+    """The least squared distance of (γ₂, γ₄) to E (P₂(s), P₄(s)) over laws of s.
 
-    def gap(s: float) -> float:
-        low, high = (float(polynomial.polyval(s, legendre(d, k))) for k in (2, 4))
-        return (gamma2 - low) ** 2 + (gamma4 - high) ** 2
-
-    at = optimize.brentq(lambda s: float(polynomial.polyval(s, legendre(d, 2))) - gamma2, 0.0, 1.0)
-    if gamma4 >= float(polynomial.polyval(at, legendre(d, 4))):
+    These means fill what lies between the curve s ↦ (P₂, P₄), below, and its chord from s = 0 to 1, above.
+    """
+    goal, start, end = np.array([gamma2, gamma4]), _at(d, 0.0), _at(d, 1.0)
+    along = end - start
+    share = float(np.clip((goal - start) @ along / (along @ along), 0.0, 1.0))
+    if gamma4 > top(d, gamma2):
+        return float(((goal - start - share * along) ** 2).sum())
+    if gamma4 >= border(d, gamma2) * gamma2**2:
         return 0.0
-    found = optimize.minimize_scalar(gap, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12})
+    options: Any = {"xatol": 1e-12}
+    found = optimize.minimize_scalar(
+        lambda s: float(((goal - _at(d, s)) ** 2).sum()), bounds=(0.0, 1.0), method="bounded", options=options
+    )
     return float(found.fun)
 
 
 def border(d: int, gamma2: float) -> float:
     """The least γ₄/γ₂² that some neurons fit: that of neurons with one cosine."""
-    low, high = legendre(d, 2), legendre(d, 4)
-    s = optimize.brentq(lambda s: float(polynomial.polyval(s, low)) - gamma2, 0.0, 1.0)
-    return float(polynomial.polyval(s, high)) / gamma2**2
+    s = optimize.brentq(lambda s: float(_at(d, s)[0]) - gamma2, 0.0, 1.0)
+    return float(_at(d, s)[1]) / gamma2**2
+
+
+def top(d: int, gamma2: float) -> float:
+    """The largest γ₄ that some neurons fit: that of neurons with cosines 0 and 1."""
+    start, along = _at(d, 0.0), _at(d, 1.0) - _at(d, 0.0)
+    return float(start[1] + (gamma2 - start[0]) / along[0] * along[1])

@@ -20,7 +20,7 @@ from ..neurons._methods import GD
 from ..plots._axes import COLORS, GREY, TEXT, marker
 from ..plots._runs import mean
 from ._panels import blank, key, quiet
-from ._quartic import GAMMA2, RATIO, border, kernel_risk, least, model
+from ._quartic import GAMMA2, RATIO, border, kernel_risk, least, model, top
 from ._report import Report
 from ._row import Row, sample
 from ._work import Work
@@ -100,7 +100,7 @@ def run(work: Work, size: Size) -> Report:
             "right: networks with the exact gradient, n = ∞. Middle: risk of the population flow at t = "
             f"{size.flow_horizon:g}, d = {size.flow_dim}, against γ₄/γ₂²; line: the least of any neurons, 0 "
             "from where it ends. Right: where that flow has learned (filled; crosses: not), to a risk below "
-            f"{SUCCESS:g} of that at the start, against γ₂ and γ₄/γ₂²; line: where fitting is possible."
+            f"{SUCCESS:g} of that at the start, against γ₂ and γ₄/γ₂²; fitting is possible between the lines."
         ),
         figure=_figure(work, size),
         rows=_rows(work, size),
@@ -119,8 +119,8 @@ def run(work: Work, size: Size) -> Report:
             "What can be seen here? d^3.1 is smaller than d⁴/24 only for d > 34, so with d^3.1 samples our "
             "kernels learn too. The difference shows at fewer. And not every target can be learned: with s "
             "the cosine between a neuron and the direction, γ₂ must be the mean of s² and γ₄ that of s⁴, up "
-            "to corrections of order 1/d, and no law has E s⁴ < (E s²)². The theorem's condition γ₄ ≥ 1.1γ₂² "
-            "is that, with room; at d = 16 corrections move the border to 0.36γ₂². Where γ₄ is too large, "
+            "to corrections of order 1/d, and no law has E s⁴ < (E s²)² or E s⁴ > E s². The theorem's γ₄ ≥ "
+            "1.1γ₂² is the first, with room; at d = 16 corrections move it to 0.36γ₂². Where γ₄ is large, "
             "neurons would have to part, some to s = 0 and some to s = 1: at 3γ₂² the flow has not arrived.",
         ],
     )
@@ -207,6 +207,8 @@ def _map(ax: Any, found: FloatArray, size: Size) -> None:
             ax.plot(ratio, gamma, marker="o" if good else "x", linestyle="none", **style)
     fine = np.linspace(size.gammas[0], size.gammas[-1], 60)
     ax.plot([border(size.flow_dim, float(g)) for g in fine], fine, color="black", linewidth=1.2, zorder=1)
+    ends = [top(size.flow_dim, float(g)) / g**2 for g in fine]
+    ax.plot(ends, fine, color="black", linewidth=1.2, zorder=1)
     ax.axvline(1.1, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
     ax.set_title("filled: learned; crosses: not", loc="left", fontsize=TEXT)
     ax.set(xlabel="γ₄ / γ₂²", ylabel="γ₂", xlim=(0.0, size.map_ratios[-1] + 0.2))

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 
 def completed(z: FloatArray, outer: int) -> FloatArray:
-    """Rows (a, b, s) with r = √(1 − |s|²) appended."""
-    left = 1 - np.square(z[:, outer:]).sum(axis=1)
-    return np.column_stack([z, np.sqrt(np.maximum(left, 0.0))])
+    """Rows (a, b, s) with r = √(1 − |s|²) appended; s that a step carried past |s| = 1 counts as s/|s|."""
+    size = np.maximum(np.linalg.norm(z[:, outer:], axis=1), 1.0)
+    s = z[:, outer:] / size[:, None]
+    left = 1 - np.square(s).sum(axis=1)
+    return np.column_stack([z[:, :outer], s, np.sqrt(np.maximum(left, 0.0))])
 
 
 class SphereFeatures:

@@ -59,7 +59,8 @@ def filtered_pca(
     while len(found) < rank:
         # Coordinates across the rows found: there the next direction is.
         across = np.linalg.qr(found.T, mode="complete")[0][:, len(found) :]
-        rows, sizes = factors.product(inputs[near], across), size[near]
+        rows = factors.product(inputs[near], across) if len(found) else inputs
+        sizes = size[near]
         vector = _best(rows, sizes) if threshold is None else _above(rows, sizes, threshold)
         row = across @ vector
         row *= np.sign(row[np.argmax(np.abs(row))])

@@ -5,6 +5,7 @@ import math
 import mfcore as mf
 import numpy as np
 import pytest
+from mfcore.experiments import _quartic as quartic
 from mfcore.reductions._project import Coordinates
 
 INF = math.inf
@@ -149,3 +150,19 @@ def test_what_takes_gradients_for_derivatives_is_refused():
             call()
     with pytest.raises(ValueError, match="temperature must be 0"):
         model.replace(temperature=0.1).reduce()
+
+
+def test_neurons_that_a_step_carries_past_a_pole_count_as_at_it_and_the_risk_still_falls():
+    # h = 1 + 0.4 P₂ + 0.64 P₄ in orthonormal polynomials at d = 16: neurons go to s = 0 and ±1 and stay.
+    # Before, one that rounding had put to |s| > 1 ran away from there: the risk rose from 0.0207 to 0.0268.
+    run = mf.solve(quartic.model(16, 0.4, 0.64), mf.Atoms(32), horizon=150.0, save_at=[0.0, 100.0, 150.0])
+    assert run.status == "completed"
+    assert run.risk[2] <= run.risk[1] + 1e-9 < run.risk[0]
+    assert np.abs(run.final.points).max() < 1 + 1e-6  # the tolerance of a step
+
+
+def test_features_past_the_sphere_are_those_of_the_nearest_point_on_it():
+    reduced = neurons_on(mf.data.MultiIndex(9, {(1, 0): 1.0, (1, 2): 0.5}, 2)).reduce()
+    inside, outside = np.array([[0.7, 0.6, 0.8]]), np.array([[0.7, 0.66, 0.88]])
+    np.testing.assert_allclose(reduced.features(outside), reduced.features(inside), atol=1e-13)
+    np.testing.assert_allclose(reduced.gradients(outside), reduced.gradients(inside), atol=1e-12)
