@@ -58,6 +58,17 @@ void slopes_of_angles(const Side& first, const Side& second, Index i, Index end,
     }
 }
 
+/// Whether sigma itself jumps: what it takes on the two sides of a kink differs by more than rounding and slopes
+/// of up to 1e6 make.
+bool jumps_at(const Activation& sigma, double kink) {
+    constexpr double kNear = 1e-14;
+    const double gap = kNear * std::max(1.0, std::abs(kink));
+    const double sides[] = {kink - gap, kink + gap};
+    double value[2];
+    evaluate(sigma, 2, sides, value);
+    return !(std::abs(value[1] - value[0]) <= 1e-8 * std::max({1.0, std::abs(value[0]), std::abs(value[1])}));
+}
+
 }  // namespace
 
 Side::Side(const Network& network, ConstMat theta, const char* name)
@@ -117,11 +128,13 @@ FilledScratch<double> masses_unless(const double* weights, Index n) {
 }
 
 bool has_exact_pairs(const Activation& first, const Activation& second) {
-    const Facts one = facts(first), two = facts(second);
-    const auto kinked = [](const Facts& s) { return s.form == Facts::Form::pieces; };
-    const auto smooth = [](const Facts& s) { return s.strip > 0 && s.kinks.empty() && s.curved; };
-    const auto known = [&](const Facts& s) { return s.polynomial || kinked(s) || smooth(s); };
-    return known(one) && known(two) && (one.polynomial || two.polynomial || smooth(one) == smooth(two));
+    const auto known = [](const Activation& sigma) {
+        const Facts found = facts(sigma);
+        if (found.polynomial || sigma.is_piecewise()) return true;
+        return found.strip > 0 &&
+               std::ranges::none_of(found.kinks, [&](double kink) { return jumps_at(sigma, kink); });
+    };
+    return known(first) && known(second);
 }
 
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,

@@ -26,6 +26,9 @@ inline std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
 /// Equal masses of n neurons in place of null weights; nothing where there are weights.
 FilledScratch<double> masses_unless(const double* weights, Index n);
 
+/// Whether sigma has kinks, at which sigma' jumps.
+inline bool has_kinks(const Activation& sigma) { return sigma.is_piecewise() || !facts(sigma).kinks.empty(); }
+
 /// No bias and no kink but at 0: sigma(t) = slope t + jump t_+.
 inline bool is_homogeneous(const Side& side) {
     const Activation& s = *side.sigma;
@@ -85,6 +88,7 @@ using PairKernelPtr = std::unique_ptr<const PairKernel>;
 PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
 PairKernelPtr gelu_kernel(const Side& first, const Side& second);
 PairKernelPtr blurred_kernel(const Side& first, const Side& second);
+PairKernelPtr panel_kernel(const Side& first, const Side& second);
 /// These two keep references to the coefficients.
 PairKernelPtr erf_kernel(const Side& first, const Side& second, const Coefficients& one,
                          const Coefficients& two);

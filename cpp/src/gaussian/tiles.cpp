@@ -28,11 +28,13 @@ Index degree(const Activation& s) {
 
 PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficients& one,
                           const Coefficients& two) {
-    const Form form = facts(*first.sigma).form;
-    if (form == Form::pieces) return piecewise_kernel(first, second);
-    const bool same = form == facts(*second.sigma).form;
-    if (same && form == Form::erf) return erf_kernel(first, second, one, two);
-    if (same && form == Form::gelu) return gelu_kernel(first, second);
+    const Facts known = facts(*first.sigma), other = facts(*second.sigma);
+    const bool same = known.form == other.form;
+    if (same && known.form == Form::pieces) return piecewise_kernel(first, second);
+    if (same && known.form == Form::erf) return erf_kernel(first, second, one, two);
+    if (same && known.form == Form::gelu) return gelu_kernel(first, second);
+    const auto smooth = [](const Activation& s, const Facts& f) { return !has_kinks(s) && f.curved; };
+    if (!smooth(*first.sigma, known) || !smooth(*second.sigma, other)) return panel_kernel(first, second);
     return quadrature_kernel(first, second, one, two);
 }
 
@@ -50,7 +52,7 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
         return;
     }
     const Index last = std::min(degree(*first.sigma), degree(*second.sigma)) + 1;
-    const bool kinked = first.sigma->is_piecewise(), finite = last < kInfinite;
+    const bool kinked = has_kinks(*first.sigma) || has_kinks(*second.sigma), finite = last < kInfinite;
     most_ = finite ? last : (kinked ? kMostKinked : kMostSmooth);
     two_ = std::make_unique<Coefficients>(second, most_, weights, threads);
     if (&first != &second) own_one_ = std::make_unique<Coefficients>(first, most_, nullptr, threads);

@@ -180,8 +180,9 @@ def custom(
     which one thread has at a time; results are still the same on any number of threads.
 
     In single precision arguments and values are converted, span by span. Averages over Gaussian inputs and
-    reductions are taken by quadrature, to about 1e-12 of the size of σ for spreads of up to 100 or so; pairs
-    of neurons in `Exact` need the curvature and no kinks, Hessians the curvature.
+    reductions are taken by quadrature, to about 1e-12 of the size of σ for spreads of up to 100 or so. Pairs
+    of neurons in `Exact` need a σ that does not jump at its kinks; those with kinks that are nearly parallel
+    take 0.3 ms each. Hessians need the curvature.
 
     Args:
         function: σ: a pointer to a function of spans, or a function of arrays in Python.

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._base.check import FloatArray
+from ..activations import Activation
 from ..data._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ..network import Network
 
@@ -21,16 +22,26 @@ def supports(network: Network, parts: Sequence[GaussianPart]) -> str | None:
     """Why the expectations of this model have no exact form, in words; None if they have one."""
     sigma = network.activation
     if not _core.has_exact_pairs(sigma._core, sigma._core):
-        return f"no exact Gaussian expectation is known for pairs of {sigma!r}; use mf.MonteCarlo(...)"
+        return (
+            f"no exact Gaussian expectation is known for pairs of {sigma!r}, which {_lack(sigma)}; use "
+            "mf.MonteCarlo(...)"
+        )
     for part in parts:
         if isinstance(part.label, NetworkLabel):
             teacher = part.label.network.activation
             if not _core.has_exact_pairs(sigma._core, teacher._core):
                 return (
-                    f"no exact Gaussian expectation is known for {sigma!r} with a teacher of {teacher!r}; "
-                    "use mf.MonteCarlo(...)"
+                    f"no exact Gaussian expectation is known for {sigma!r} with a teacher of {teacher!r}, "
+                    f"which {_lack(teacher)}; use mf.MonteCarlo(...)"
                 )
     return None
+
+
+def _lack(sigma: Activation) -> str:
+    """Why pairs of this activation of the user's have no exact expectation."""
+    if getattr(sigma, "strip", 0.0) > 0:
+        return "jumps at a kink"
+    return "is not analytic near the real line, as far as its values show"
 
 
 class GaussianExact:

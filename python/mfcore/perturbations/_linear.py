@@ -104,7 +104,7 @@ def at_atoms(
     elif (nodes := nodes_of(target, expectation)) is not None:
         products = OnNodes(target, points, weights, *nodes)
     else:
-        products = OfGradients(evaluator, points, weights, target.network.activation.pieces is not None)
+        products = OfGradients(evaluator, points, weights, bool(target.network.activation.kinks))
     return Linearisation(target, points, weights, products)
 
 

@@ -263,5 +263,6 @@ def test_misuse_names_the_argument():
         _core.pair_potential(network, theta, theta, np.ones(3), True, 1)
     with pytest.raises(ValueError, match="other must have as many inputs"):
         _core.pair_matrix(network, theta, np.ones((2, 4)), 1)
+    cube = activations.custom(lambda z: np.abs(z) ** 3, slope=lambda z: 3 * z * np.abs(z))
     with pytest.raises(ValueError, match="MonteCarlo"):
-        _core.pair_matrix(network, theta, theta, 1, other_network=Network(activations.tanh)._core)
+        _core.pair_matrix(network, theta, theta, 1, other_network=Network(cube)._core)

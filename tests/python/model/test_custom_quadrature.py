@@ -81,13 +81,9 @@ def test_kinks_that_are_stated_cut_the_quadrature():
         for d in (2.0, 3.0, 40.0, math.inf):
             got, expected = (_core.Smoother(s._core, d).evaluate(m, R) for s in (own, ours))
             assert np.abs(np.subtract(got, expected)[:, :3]).max() < 1e-12 * 20
-    with pytest.raises(ValueError, match="MonteCarlo"):  # pairs would need cuts in two dimensions
-        mf.V(model(own, mf.data.Teacher(mf.Network(relu), np.ones((1, 6)))), np.ones((1, 7)))
 
 
 def test_without_a_curvature_second_derivatives_are_refused():
     sine = custom(np.sin, slope=np.cos)
     with pytest.raises(ValueError, match="curvature must be given"):
         sine.second_derivative(1.0)
-    with pytest.raises(ValueError, match="MonteCarlo"):
-        mf.U(model(sine), np.ones((1, 7)), np.ones((1, 7)), expectation=mf.Exact())

@@ -26,8 +26,8 @@ void slope_coefficients(const Activation& sigma, Index n, const double* m, const
 /// 1e-15.
 void bivariate_normal(Index n, const double* h, const double* k, const double* rho, double* p);
 
-/// Whether pairs of neurons with these activations can be integrated exactly: if both are piecewise linear,
-/// both are smooth (erf, gelu, tanh, sigmoid, softplus), or one is a polynomial.
+/// Whether pairs of neurons with these activations can be integrated exactly: all can but those of the user's that
+/// are not analytic (strip 0), or jump at a kink.
 bool has_exact_pairs(const Activation& first, const Activation& second);
 
 /// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. By Mehler's series where |<w, w'>| is below about 0.8
@@ -35,7 +35,9 @@ bool has_exact_pairs(const Activation& first, const Activation& second);
 /// sigma' and |w| sigma'' in mean square; slopes for kinks). Nearly parallel pairs of tanh, sigmoid, softplus
 /// have none: a two-dimensional quadrature each where both |w| <= 16, error below 1e-12 (softplus: times
 /// these sizes), and a mean of closed forms beyond, 1e-14 times E sigma^2. Finite and as accurate up to
-/// |w| = 1e150.
+/// |w| = 1e150. Nearly parallel pairs of which one has kinks and the other is not piecewise linear, too, or of which
+/// one has no curvature: Gauss rules between kinks, error about 1e-14 times these sizes, NaN where |w| exceeds some
+/// 350 strips.
 void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
                  int threads = 0);
 
