@@ -52,6 +52,14 @@ def test_it_is_built_with_what_pip_builds_with(settings, recipe):
     )
 
 
+def test_a_package_is_built_for_each_python_of_the_variants(settings, recipe):
+    # With a version there, rattler-build renders one package, for the newest Python alone.
+    host = re.search(r"^  host:\n((?:    .*\n)+)", recipe, re.M)[1]
+    assert re.search(r"^    - python(?: #.*)?$", host, re.M)
+    least = settings["project"]["requires-python"].removeprefix(">=")
+    assert f'match(python, "<{least}")' in recipe
+
+
 def test_version_licence_and_summary_are_ours(settings, recipe):
     project = settings["project"]
     for key, text in {
