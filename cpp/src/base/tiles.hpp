@@ -47,6 +47,17 @@ inline void accumulate(Index depth, const T* a, Index a_step, const T* b, Index 
     }
 }
 
+/// Call body(c, r) for the vectors of a block of accumulators. The loops are unrolled before the compiler decides
+/// which arrays to keep in registers: others pass through memory, there and back.
+template <int C, int R, class Body>
+inline void each_vector(Body&& body) {
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) {
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) body(c, r);
+    }
+}
+
 /// Call body(first column, std::integral_constant<int, C>) for Most columns at a time, then 4, 2 and 1.
 template <int Most = kCols, class Body>
 inline void for_columns(Index n, Body&& body) {
@@ -67,11 +78,12 @@ void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_strid
     for_columns<kColsOf<R>>(x.rows, [&](Index q, auto count) {
         constexpr int C = count();
         Vec<T> acc[C][R];
-        for (int c = 0; c < C; ++c)
-            for (int r = 0; r < R; ++r) acc[c][r] = start ? simd::load<T>(start + r * lanes) : Vec<T>{};
+        each_vector<C, R>(
+            [&](int c, int r) { acc[c][r] = start ? simd::load<T>(start + r * lanes) : Vec<T>{}; });
         accumulate<T, R, C, false>(x.cols, w, width, x.row(q), 1, x.stride, acc);
-        for (int c = 0; c < C; ++c)
-            for (int r = 0; r < R; ++r) simd::store<T>(z + (q + c) * z_stride + r * lanes, acc[c][r]);
+        T* const to = z + q * z_stride;
+        const Index step = z_stride;
+        each_vector<C, R>([&](int c, int r) { simd::store<T>(to + c * step + r * lanes, acc[c][r]); });
     });
 }
 
@@ -88,13 +100,13 @@ void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrin
         for_columns<kColsOf<R>>(x.cols, [&](Index j, auto count) {
             constexpr int C = count();
             Vec<T> acc[C][R];
-            for (int c = 0; c < C; ++c)
-                for (int r = 0; r < R; ++r)
-                    acc[c][r] = keep == 0 ? Vec<T>{} : keep * simd::load<T>(g + (j + c) * width + r * lanes);
+            T* const sum = g + j * width;
+            each_vector<C, R>([&](int c, int r) {
+                acc[c][r] = keep == 0 ? Vec<T>{} : keep * simd::load<T>(sum + c * width + r * lanes);
+            });
             accumulate<T, R, C, true>(rows, coefficients + q * c_stride, c_stride, x.data + q * x.stride + j,
                                       x.stride, 1, acc);
-            for (int c = 0; c < C; ++c)
-                for (int r = 0; r < R; ++r) simd::store<T>(g + (j + c) * width + r * lanes, acc[c][r]);
+            each_vector<C, R>([&](int c, int r) { simd::store<T>(sum + c * width + r * lanes, acc[c][r]); });
         });
         q += kRows;
     } while (q < x.rows);

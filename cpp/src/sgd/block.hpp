@@ -161,8 +161,7 @@ private:
                     shared_.gram[k * shared_.rows + l] * static_cast<T>(decay_(step_of(k) + 1, step_of(l)));
     }
 
-    /// Add to the pre-activations of a group of samples what all earlier groups contribute (eq. (6.2)), a
-    /// matrix product that keeps them in registers.
+    /// Add to the pre-activations of a group of samples what all earlier groups contribute (eq. (6.2)).
     void mix_earlier(Index first, Index last) {
         if (shared_.rows <= params_.batch || (first == 0 && decay_.none())) return;  // none, and no decay
         for_tiles([&](Index tile) {
@@ -172,15 +171,16 @@ private:
                 const Index l = first + column;
                 T* const z = z_.data() + l * stride_ + t * kWidth;
                 simd::Vec<T> acc[C][R];
-                for (int c = 0; c < C; ++c) {
-                    const T shrink = static_cast<T>(decay_(0, step_of(l + c)));
-                    for (int r = 0; r < R; ++r)
-                        acc[c][r] = shrink * simd::load(z + c * stride_ + r * simd::kLanes<T>);
-                }
+                T shrink[C];
+                for (int c = 0; c < C; ++c) shrink[c] = static_cast<T>(decay_(0, step_of(l + c)));
+                const Index stride = stride_;
+                tiles::each_vector<C, R>([&](int c, int r) {
+                    acc[c][r] = shrink[c] * simd::load(z + c * stride + r * simd::kLanes<T>);
+                });
                 tiles::accumulate<T, R, C, true>(first, c_.data() + t * kWidth, stride_,
                                                  shared_.mix.data() + l, shared_.rows, 1, acc);
-                for (int c = 0; c < C; ++c)
-                    for (int r = 0; r < R; ++r) simd::store(z + c * stride_ + r * simd::kLanes<T>, acc[c][r]);
+                tiles::each_vector<C, R>(
+                    [&](int c, int r) { simd::store(z + c * stride + r * simd::kLanes<T>, acc[c][r]); });
             });
         });
     }
