@@ -14,7 +14,7 @@ namespace {
 /// loads and stores and for threads to be worth waking, few enough for a core's share of activations and
 /// inputs to stay near it.
 Index chunk_size(Index neurons, Index d) {
-    return std::clamp<Index>((1 << 18) / std::max(neurons, d) / 64 * 64, 64, 4096);
+    return std::clamp<Index>((1 << 17) / std::max(neurons, d) / 64 * 64, 64, 4096);
 }
 
 /// Values and, if wanted, slopes of every neuron on a chunk of samples, tile after tile.
@@ -155,7 +155,14 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     Scratch<double> f(chunk), e(chunk), partial(std::max(tiles.tiles(), sources.tiles()) * chunk);
 
     double squares = 0;
-    const auto add = [&](Index, ConstMat batch, const double* y) {
+    ConstMat before;  // the chunk whose activations are there
+    const auto project = [&](Index t) {
+        if (wanted) projection.add(t, before, e.data(), own.value(t), own.slope(t));
+    };
+    Chunks chunks(sampler, seed, samples, chunk, true, threads, options.wants_stop);
+    while (chunks.next()) {
+        const ConstMat batch = chunks.x();
+        const double* const y = chunks.y();
         const Index rows = batch.rows;
         const auto forward = [&](Index t, auto& activations, const Scratch<double>& m, auto width) {
             activations.compute(network.activation, t, batch);
@@ -164,9 +171,13 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
                 weigh<W>(rows, activations.value(t), &m[t * activations.kWidth], &partial[t * chunk]);
             }
         };
+        // What the chunk before adds to the sums waits until here: a tile is fetched once for both, its
+        // activations take the place of those just read, and threads meet once a chunk.
         if (wanted || shared) {
-            for_shares(tiles.tiles(), threads,
-                       [&](Index t) { forward(t, own, masses_own, std::integral_constant<int, R>{}); });
+            for_shares(tiles.tiles(), threads, [&](Index t) {
+                project(t);
+                forward(t, own, masses_own, std::integral_constant<int, R>{});
+            });
         }
         if (!shared && rho) {
             for_shares(sources.tiles(), threads,
@@ -177,12 +188,10 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
             e[q] = f[q] - y[q];
             squares += e[q] * e[q];
         }
-        if (wanted) {
-            for_shares(tiles.tiles(), threads,
-                       [&](Index t) { projection.add(t, batch, e.data(), own.value(t), own.slope(t)); });
-        }
-    };
-    const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
+        before = batch;
+    }
+    if (wanted) for_shares(tiles.tiles(), threads, project);
+    const Index done = chunks.done();
     const double scale = 1.0 / static_cast<double>(std::max<Index>(done, 1));
     projection.write(network, scale, out);
     if (out.risk) *out.risk = scale * squares;
