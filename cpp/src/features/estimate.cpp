@@ -78,13 +78,16 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
             put(out.grad_V, out.grad_V_error, row + network.w_at() + j, linear.x(), linear.x_at(i, j), a[i]);
     }
     if (out.U) {
-        // Tile by tile and both triangles at once; each block of rows is written by one thread.
+        // Pair of tiles by pair of tiles, while it is in the cache; each block of rows is written by one thread.
         for_blocks(n, kWidth, threads, [&](Index, Index begin, Index end) {
-            for (Index j = 0; j < n; ++j) {
-                for (Index i = begin; i < end; ++i) {
-                    const Index from = i / kWidth >= j / kWidth ? pairs.at(i, j) : pairs.at(j, i);
-                    put(out.U, out.U_error, i * n + j, pairs.moments(), from, a[i] * a[j]);
-                }
+            for (Index left = 0; left < n; left += kWidth) {
+                const Index from = begin >= left ? pairs.at(begin, left) : pairs.at(left, begin);
+                for (Index i = begin; i < end; ++i)
+                    for (Index j = left; j < std::min(n, left + kWidth); ++j) {
+                        const Index row = i - begin, col = j - left;
+                        const Index at = i >= j ? col * kWidth + row : row * kWidth + col;
+                        put(out.U, out.U_error, i * n + j, pairs.moments(), from + at, a[i] * a[j]);
+                    }
             }
         });
     }
@@ -125,7 +128,7 @@ Index interaction_of(const Network& network, ConstMat theta, ConstMat other, con
     const NeuronTiles<double, R>& columns = same ? tiles : others;
     for (Index i = 0; i < out.rows; ++i)
         for (Index j = 0; j < out.cols; ++j) {
-            const Index at = same && i / kWidth < j / kWidth ? pairs.at(j, i) : pairs.at(i, j);
+            const Index at = same && i < j ? pairs.at(j, i) : pairs.at(i, j);
             out(i, j) = tiles.a(0)[i] * columns.a(0)[j] * pairs.moments().mean(at);
         }
     return done;

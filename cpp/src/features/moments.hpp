@@ -93,6 +93,7 @@ template <int R>
 class PairMoments {
 public:
     static constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
+    static constexpr Index kLanes = simd::kLanes<double>;
     static constexpr Index kGroup = 4;  // tiles whose activations are reused from cache together
 
     PairMoments(Index rows, Index cols, bool symmetric, bool errors)
@@ -110,11 +111,11 @@ public:
         for (const SampleBlock& block : blocks)
             for (Index i = i0; i < std::min(i0 + kGroup, rows_); ++i)
                 for (Index j = j0; j < std::min(j0 + kGroup, symmetric_ ? i + 1 : cols_); ++j)
-                    add_block(offset(i, j), s + i * stride + block.begin * kWidth,
+                    add_block(offset(i, j), symmetric_ && i == j, s + i * stride + block.begin * kWidth,
                               other + j * stride + block.begin * kWidth, block);
     }
 
-    /// Position of entry (row neuron i, column neuron j) in the tile-ordered storage.
+    /// Position of entry (row neuron i, column neuron j) in the tile-ordered storage; of one set of neurons, j <= i.
     Index at(Index i, Index j) const {
         return offset(i / kWidth, j / kWidth) + (j % kWidth) * kWidth + i % kWidth;
     }
@@ -131,18 +132,28 @@ private:
     Index offset(Index i, Index j) const {
         return (symmetric_ ? i * (i + 1) / 2 + j : i * cols_ + j) * kWidth * kWidth;
     }
-    void add_block(Index at, const double* s, const double* other, const SampleBlock& block) {
-        constexpr Index kLanes = simd::kLanes<double>;
+    void add_block(Index at, bool diagonal, const double* s, const double* other, const SampleBlock& block) {
         double sums[kWidth * kWidth];
         moments_.prefetch(at, kWidth * kWidth);
         tiles::for_columns(kWidth, [&](Index n, auto count) {
-            constexpr int C = count();
-            simd::Vec<double> acc[C][R] = {};
-            tiles::accumulate<double, R, C, true>(block.length, s, kWidth, other + n, kWidth, 1, acc);
-            for (int c = 0; c < C; ++c)
-                for (int r = 0; r < R; ++r) simd::store(sums + (n + c) * kWidth + r * kLanes, acc[c][r]);
+            add_columns<0, count()>(diagonal ? n / kLanes : 0, n, s, other, block.length, sums);
         });
         moments_.update(at, sums, kWidth * kWidth, block.scale, block.weight);
+    }
+    /// Sums of C columns from n. The first `above` vectors are of entries above the diagonal, which are below it
+    /// too: they stay zero.
+    template <int Above, int C>
+    void add_columns(Index above, Index n, const double* s, const double* other, Index length, double* sums) {
+        if constexpr (Above + 1 < R)
+            if (Above < above) return add_columns<Above + 1, C>(above, n, s, other, length, sums);
+        simd::Vec<double> acc[C][R - Above];
+        tiles::each_vector<C, R - Above>([&](int c, int r) { acc[c][r] = simd::Vec<double>{}; });
+        tiles::accumulate<double, R - Above, C, true>(length, s + Above * kLanes, kWidth, other + n, kWidth,
+                                                      1, acc);
+        double* const to = sums + n * kWidth;
+        tiles::each_vector<C, R>([&](int c, int r) {
+            simd::store(to + c * kWidth + r * kLanes, r < Above ? simd::Vec<double>{} : acc[c][r - Above]);
+        });
     }
 
     Index rows_, cols_;
