@@ -11,8 +11,6 @@
 namespace mfcore::inline MFCORE_LEVEL::inline density {
 namespace {
 
-constexpr Index kWidth = simd::kLanes<double>;
-
 void validate(const DiffusionAxis& axis) {
     const std::vector<double>& z = axis.edges;
     require(z.size() >= 2, "edges", "must have at least 2 entries", z.size());
@@ -94,21 +92,23 @@ void ScharfetterGummel::add_axis(const DiffusionAxis& axis, double temperature, 
     lines_.push_back(std::move(lines));
 }
 
-Index ScharfetterGummel::Lines::packs() const { return single() ? 1 : (count() + kWidth - 1) / kWidth; }
-Index ScharfetterGummel::Lines::pack_size() const { return single() ? length : length * kWidth; }
+Index ScharfetterGummel::Lines::packs() const {
+    return single() ? 1 : (count() + kPackLines - 1) / kPackLines;
+}
+Index ScharfetterGummel::Lines::pack_size() const { return single() ? length : length * kPackLines; }
 
 /// Lines are numbered in C order of the other coordinates: consecutive ones are neighbours in memory, except
 /// where they run along the last coordinate. Lanes without a line of their own repeat the last one.
 template <class Near, class Far>
 void ScharfetterGummel::Lines::visit(Index pack, const Near& vectors, const Far& numbers) const {
-    const Index first = pack * kWidth;
-    if (first + kWidth <= count() && begin[first + kWidth - 1] - begin[first] == kWidth - 1) {
-        for (Index i = 0; i < length; ++i) vectors(begin[first] + i * stride, i * kWidth);
+    const Index first = pack * kPackLines;
+    if (first + kPackLines <= count() && begin[first + kPackLines - 1] - begin[first] == kPackLines - 1) {
+        for (Index i = 0; i < length; ++i) vectors(begin[first] + i * stride, i * kPackLines);
         return;
     }
-    for (Index k = 0; k < kWidth; ++k) {
+    for (Index k = 0; k < kPackLines; ++k) {
         const Index from = begin[std::min(first + k, count() - 1)];
-        for (Index i = 0; i < length; ++i) numbers(from + i * stride, i * kWidth + k);
+        for (Index i = 0; i < length; ++i) numbers(from + i * stride, i * kPackLines + k);
     }
 }
 

@@ -4,9 +4,12 @@
 // exactly stationary.
 #include <vector>
 
+#include "base/simd.hpp"
 #include "mfcore/density/fokker_planck.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline density {
+
+inline constexpr Index kPackLines = simd::kLanes<double>;  ///< lines that are solved at once
 
 /// Steps of masses in C order, the last coordinate fastest, on a tensor grid; rows of the last coordinate may
 /// be padded with zeros, which stay. In one dimension a step is one tridiagonal solve; in more, one solve
@@ -36,7 +39,7 @@ public:
     double dissipation(const double* mass, const double* mu);
 
 private:
-    /// All lines of cells along one coordinate, in packs of as many as a vector has lanes. `up` and `down`
+    /// All lines of cells along one coordinate, in packs of kPackLines. `up` and `down`
     /// hold the rates cell -> next cell and back, [pack][cell][lane]; a single line has one lane.
     struct Lines {
         Index length = 0, stride = 1;              // cells of a line, distance of neighbours in memory

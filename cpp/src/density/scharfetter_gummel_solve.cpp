@@ -12,7 +12,6 @@ namespace mfcore::inline MFCORE_LEVEL::inline density {
 namespace {
 
 using Lane = simd::Vec<double>;
-constexpr Index kWidth = simd::kLanes<double>;
 using Pair = simd::VecType<double, 16>::type;
 
 template <class V>
@@ -92,7 +91,7 @@ MFCORE_INLINE void solve(Index n, V dt, const Rates& up, const Rates& down, doub
 /// Rates that differ from lane to lane, or are the same for all of them.
 struct LaneRates {
     const double* at;
-    MFCORE_INLINE Lane operator()(Index i) const { return get<Lane>(at + i * kWidth); }
+    MFCORE_INLINE Lane operator()(Index i) const { return get<Lane>(at + i * kPackLines); }
 };
 struct SharedRates {
     const double* at;
@@ -126,10 +125,10 @@ void ScharfetterGummel::set_potential(const double* psi) {
                 }
             };
             Index i = 0;
-            for (; i + kWidth <= faces; i += kWidth)
-                block(line + i, &lines.log_ratio[i], i, kWidth, &lines.up[i], &lines.down[i]);
+            for (; i + kPackLines <= faces; i += kPackLines)
+                block(line + i, &lines.log_ratio[i], i, kPackLines, &lines.up[i], &lines.down[i]);
             if (i < faces) {
-                double here[kWidth + 1] = {}, log_ratio[kWidth] = {};
+                double here[kPackLines + 1] = {}, log_ratio[kPackLines] = {};
                 std::copy(line + i, line + faces + 1, here);
                 std::copy_n(&lines.log_ratio[i], faces - i, log_ratio);
                 block(here, log_ratio, i, faces - i, &lines.up[i], &lines.down[i]);
@@ -140,10 +139,10 @@ void ScharfetterGummel::set_potential(const double* psi) {
             double* here = &first_[at];
             lines.gather(pack, psi, here);
             for (Index i = 0; i < faces; ++i) {
-                const Lane rise = get<Lane>(here + (i + 1) * kWidth) - get<Lane>(here + i * kWidth);
+                const Lane rise = get<Lane>(here + (i + 1) * kPackLines) - get<Lane>(here + i * kPackLines);
                 const Transfer b = bernoulli(beta_ * rise - lines.log_ratio[i]);
-                put(&lines.up[at + i * kWidth], lines.scale_up[i] * b.up);
-                put(&lines.down[at + i * kWidth], lines.scale_down[i] * b.down);
+                put(&lines.up[at + i * kPackLines], lines.scale_up[i] * b.up);
+                put(&lines.down[at + i * kPackLines], lines.scale_down[i] * b.down);
             }
         });
     }
@@ -197,7 +196,7 @@ void ScharfetterGummel::two_steps(const double* mass, double dt, double* next, d
 double ScharfetterGummel::dissipation(const double* mass, const double* mu) {
     double sum = 0;
     for (const Lines& lines : lines_) {
-        const Index lanes = lines.single() ? 1 : kWidth;
+        const Index lanes = lines.single() ? 1 : kPackLines;
         for_packs(lines, 3, [&](Index pack, Index at) {
             double *m = &first_[at], *height = &second_[at];
             lines.gather(pack, mass, m);

@@ -14,9 +14,9 @@ using namespace special;
 
 /// Neurons widened by the noise Z: variances V = 1 + e R^2 of sqrt(e) g - Z, and the thresholds -sqrt(e)
 /// m/sqrt V with their tails and densities.
-struct Widened {
+struct Thresholds {
     FilledScratch<double> V, inverse_root, threshold, tail, density;
-    Widened(const Side& side, double e) {
+    Thresholds(const Side& side, double e) {
         for (auto* v : {&V, &inverse_root, &threshold, &tail, &density}) v->resize(to_size(side.padded));
         for (Index j = 0; j < side.padded; j += kPack) {
             const std::size_t at = to_size(j);
@@ -39,7 +39,7 @@ struct Widened {
 struct WidePair {
     Pack rho, s;
     Quadrant at;
-    WidePair(const Side& first, const Side& second, const Widened& one, const Widened& two, double e,
+    WidePair(const Side& first, const Side& second, const Thresholds& one, const Thresholds& two, double e,
              Chosen i, Chosen j, const Correlation& inner) {
         const Pack inverse1 = i(one.inverse_root), inverse2 = j(two.inverse_root);
         const Pack both = (std::sqrt(e) * i(first.R) * inverse1) * (std::sqrt(e) * j(second.R) * inverse2);
@@ -105,7 +105,7 @@ private:
         const Pack inverse1 = first(one_.inverse_root), inverse2 = second(two_.inverse_root);
         const Pack product = 2.0 * inverse1 * inverse2 * joint;
         simd::store(out.k11 + c, select(parallel, zero, product));
-        const auto one_sided = [&](const Side& side, const Widened& wide, Chosen at, Chosen partner,
+        const auto one_sided = [&](const Side& side, const Thresholds& wide, Chosen at, Chosen partner,
                                    const Side& other, Pack inverse, Pack tail, double* k10, double* k20) {
             const Pack along = at(wide.density) * (4.0 * tail - 2.0), V = at(wide.V), R = at(side.R);
             const Pack left = inner.rho * partner(other.R) * product / V;
@@ -119,7 +119,7 @@ private:
     }
 
     const Side &first_, &second_;
-    Widened one_, two_;
+    Thresholds one_, two_;
     const Coefficients &series1_, &series2_;
 };
 
@@ -149,7 +149,7 @@ private:
         const WidePair pair(first_, second_, one_, two_, 1, i, j, inner);
         const Pack rho = pair.rho, L = pair.at.tail, s = pair.s, s2 = s * s, inverse = 1.0 / s;
         const Pack p = i(one_.density) * pair.at.k_of_h.density * inverse;
-        const auto half = [](const Side& side, const Widened& wide, Chosen at, Pack tail, Pack X) {
+        const auto half = [](const Side& side, const Thresholds& wide, Chosen at, Pack tail, Pack X) {
             const Pack alpha = at(wide.inverse_root);
             return Half{
                 at(side.R) * alpha,      alpha, alpha * alpha, at(side.m) * alpha, -at(wide.threshold),
@@ -185,7 +185,7 @@ private:
     }
 
     const Side &first_, &second_;
-    Widened one_, two_;
+    Thresholds one_, two_;
 };
 
 }  // namespace

@@ -14,10 +14,10 @@
 namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 namespace {
 
-constexpr double kDigits =
+constexpr double kPairDigits =
     38;  // e^-38, because the third-order poles of sigma'' multiply errors by up to 10^4
-constexpr double kReach = 7.8;  // P(|G| > 7.8) = 6e-15
-constexpr Index kChunk = 512;   // inner values in flight
+constexpr double kPairReach = 7.8;  // P(|G| > 7.8) = 6e-15
+constexpr Index kChunk = 512;       // inner values in flight
 constexpr double kSeriesError = 1e-12;
 /// Largest |w| whose series is enough, also against a wide partner: the coefficients of a neuron fall off
 /// like e^{-strip sqrt(2 k)/R}, and with R = 1/2 and strip pi/2 (tanh) the last is below 1e-21 of the first.
@@ -53,7 +53,7 @@ struct Nodes {
     Index size() const { return static_cast<Index>(at.size()); }
 };
 
-struct Neuron {
+struct PairNeuron {
     const Activation& sigma;
     double m, R;
 };
@@ -64,14 +64,15 @@ public:
     using Sums = SeriesSums;
 
     /// `swapped`: the outer neuron is the second of the pair.
-    Sums integrate(const Neuron& outer, const Neuron& inner, double rho, double s, bool swapped,
+    Sums integrate(const PairNeuron& outer, const PairNeuron& inner, double rho, double s, bool swapped,
                    bool slopes) {
         const Facts one = facts(outer.sigma), two = facts(inner.sigma);
-        u_.build(Trapezoid::Builder().add(one, outer.R).add(two, inner.R * rho).build(kDigits, kReach));
+        u_.build(
+            Trapezoid::Builder().add(one, outer.R).add(two, inner.R * rho).build(kPairDigits, kPairReach));
         if (inner.R * s < 1e-7)
             z_.single();  // the spread matters to second order only
         else
-            z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kDigits, kReach));
+            z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kPairDigits, kPairReach));
         constexpr double nan = std::numeric_limits<double>::quiet_NaN();
         if (u_.size() * z_.size() == 0) return {nan, nan, nan, nan};  // as the neurons are
         outer_.resize(u_.size());
@@ -95,7 +96,7 @@ public:
     }
 
 private:
-    void smooth_inner(const Neuron& inner, double m, double R, bool slopes, bool curvatures, double* t) {
+    void smooth_inner(const PairNeuron& inner, double m, double R, bool slopes, bool curvatures, double* t) {
         inner_.resize(std::min(kChunk, z_.size()));
         t[0] = t[1] = t[2] = 0;
         for (Index first = 0; first < z_.size(); first += kChunk) {
@@ -134,7 +135,7 @@ FilledScratch<double> tails(const Side& side, const Coefficients& of, double wid
         const double m = side.m[to_size(j)], R = side.R[to_size(j)];
         if (R > widest) continue;  // not asked for
         const Facts square = facts(*side.sigma);
-        nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kDigits, kReach));
+        nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kPairDigits, kPairReach));
         jet.resize(nodes.size());
         for (std::size_t k = 0; k < nodes.at.size(); ++k) jet.z[k] = m + R * nodes.at[k];
         jet.evaluate_at(*side.sigma, nodes.size(), true, true);
@@ -223,8 +224,8 @@ private:
             missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError)
             return series_of_pair(one_, i, first_.R[to_size(i)], first_.inverse_R[to_size(i)], two_, j,
                                   second_.R[to_size(j)], rho, one_.terms());
-        const Neuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)]};
-        const Neuron two{*second_.sigma, second_.m[to_size(j)], second_.R[to_size(j)]};
+        const PairNeuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)]};
+        const PairNeuron two{*second_.sigma, second_.m[to_size(j)], second_.R[to_size(j)]};
         const bool swapped = two.R > one.R;
         return work.integrate(swapped ? two : one, swapped ? one : two, rho, s, swapped, slopes);
     }

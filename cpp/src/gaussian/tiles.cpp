@@ -17,7 +17,7 @@ using Mask = simd::IntVec<double>;
 
 constexpr Index kInfinite = Index{1} << 30;
 constexpr Index kMostKinked = 192, kMostSmooth = 128;  // terms: more cost as much as a closed form
-constexpr Index kChunk = 256;                          // far pairs at a time
+constexpr Index kFarPairs = 256;                       // far pairs at a time
 constexpr double kTermCost = 2.0 * PairTiles::kRows;   // nanoseconds, roughly, of one term of a block
 
 /// Degree of a polynomial activation, kInfinite for the others.
@@ -75,7 +75,7 @@ PairTiles::Buffers::Buffers(const PairTiles& tiles, Index rows, Index cols, bool
       col_sums(to_size(both ? tiles.most_ * cols : 0)),
       col_terms(to_size(both ? cols / kWidth : 0)),
       far(tiles.kernel_ ? rows * cols : 0),
-      k00(to_size(std::max(cols, kChunk))),
+      k00(to_size(std::max(cols, kFarPairs))),
       k10(k00),
       k20(k00),
       k11(k00),
@@ -233,8 +233,8 @@ void PairTiles::close_far(Index i, Index j, Buffers& work, PairSums* of_rows, Pa
                                gradient ? work.k11.data() : nullptr,
                                gradient && of_cols ? work.k01.data() : nullptr,
                                work.k02.data()};
-    for (Index first = 0; first < far.count; first += kChunk) {
-        const Index last = std::min(first + kChunk, far.count);
+    for (Index first = 0; first < far.count; first += kFarPairs) {
+        const Index last = std::min(first + kFarPairs, far.count);
         const Index padded = (last - first + kPack - 1) / kPack * kPack;
         for (Index n = last; n < first + padded; ++n) far.set(n, first);
         const Index *one = far.i.data() + first, *two = far.j.data() + first;

@@ -12,7 +12,7 @@
 namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
-constexpr Index kChunk = 128;
+constexpr Index kNodes = 128;
 constexpr int kSpreads = 15;  // rules for spreads R / sqrt(d) up to 2^7, beyond which sigma is all but a step
 
 // The largest spread that rule k serves: two rules for each factor of 2. (Small spreads do not allow fewer
@@ -39,7 +39,7 @@ Rule smooth_rule(const Activation& sigma, double d, double spread) {
 // where m sits on the knot.
 template <class Body>
 void for_chunks(Index n, Body&& body) {
-    for (Index first = 0; first < n; first += kChunk) body(first, std::min(kChunk, n - first));
+    for (Index first = 0; first < n; first += kNodes) body(first, std::min(kNodes, n - first));
 }
 void scaled_knots(Index n, double knot, const double* m, const double* R, double* tau) {
     for (Index i = 0; i < n; ++i) tau[i] = knot == m[i] ? 0.0 : (knot - m[i]) / R[i];
@@ -104,11 +104,11 @@ void Smoother::for_nodes(double m, double R, Body&& body) const {
     };
     const double c = gaussian ? 1 / std::sqrt(2 * std::numbers::pi) : direction_density(d_, 0.0);
     const double resolved = std::min(R, widest(kSpreads - 1) / unit);
-    pieces_->for_nodes<kChunk>(-reach, reach, std::min(2 * unit, Pieces::width(known.strip, resolved)),
+    pieces_->for_nodes<kNodes>(-reach, reach, std::min(2 * unit, Pieces::width(known.strip, resolved)),
                                known.kinks.size(), cut, [&](auto& u, auto& weight) {
                                    to_law(u, weight);
                                    for (double& w : weight) w *= c;
-                                   body(kChunk, u.data(), weight.data());
+                                   body(kNodes, u.data(), weight.data());
                                });
 }
 
@@ -117,7 +117,7 @@ void Smoother::evaluate(Index n, const double* m, const double* R, double* S, do
     if (sigma_.is_piecewise() && !S_m && !S_R) {
         // S = c + m_L m + sum_k delta_k [(m - t_k)_+ + R E (u - |tau_k|)_+]
         for_chunks(n, [&](Index first, Index count) {
-            std::array<double, kChunk> tau, excess;
+            std::array<double, kNodes> tau, excess;
             for (Index i = first; i < first + count; ++i) S[i] = sigma_.offset + sigma_.left_slope * m[i];
             for (std::size_t k = 0; k < sigma_.knots.size(); ++k) {
                 const double knot = sigma_.knots[k], jump = sigma_.jumps[k];
@@ -133,7 +133,7 @@ void Smoother::evaluate(Index n, const double* m, const double* R, double* S, do
         // S = c + m_L m + sum_k delta_k [(m - t_k) A_k + R B_k], S_m = m_L + sum delta_k A_k,
         // S_R = sum delta_k B_k
         for_chunks(n, [&](Index first, Index count) {
-            std::array<double, kChunk> tau, A, B;
+            std::array<double, kNodes> tau, A, B;
             for (Index i = first; i < first + count; ++i) {
                 S[i] = sigma_.offset + sigma_.left_slope * m[i];
                 if (S_m) S_m[i] = sigma_.left_slope;
@@ -155,7 +155,7 @@ void Smoother::evaluate(Index n, const double* m, const double* R, double* S, do
     for (Index i = 0; i < n; ++i) {
         double value = 0, by_m = 0, by_R = 0;
         for_nodes(m[i], R[i], [&](Index count, const double* u, const double* weight) {
-            std::array<double, kChunk> z, f, g;
+            std::array<double, kNodes> z, f, g;
             for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u[k];
             mfcore::evaluate(sigma_, count, z.data(), f.data(), slopes ? g.data() : nullptr);
             for (Index k = 0; k < count; ++k) value += weight[k] * f[k];
@@ -186,7 +186,7 @@ void Smoother::curvature(Index n, const double* m, const double* R, double* S_mm
             require(sigma_.span.kinks.empty(), "kinks",
                     "must not be given where second derivatives are averaged", sigma_.span.kinks.size());
             for_nodes(m[i], R[i], [&](Index count, const double* u, const double* weight) {
-                std::array<double, kChunk> z, f, g, h;
+                std::array<double, kNodes> z, f, g, h;
                 for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u[k];
                 mfcore::evaluate(sigma_, count, z.data(), f.data(), g.data(), h.data());
                 for (Index k = 0; k < count; ++k) {
