@@ -163,19 +163,20 @@ private:
     Scratch<T> w_, a_, b_;
 };
 
-/// Call body(std::integral_constant<int, R>) with the tile width, 1 to 3 vectors, that suits `neurons`
+/// Call body(std::integral_constant<int, R>) with the tile width, `kLeast` to 3 vectors, that suits `neurons`
 /// neurons: padding costs as much as neurons do, and narrow tiles leave loads exposed (measured: 1.35, 1.02
 /// and 1 per vector). Ties go to the narrower tile: more of them are shared out more evenly.
-template <class T, class Body>
+template <class T, int kLeast = 1, class Body>
 decltype(auto) with_tile_width(Index neurons, Body&& body) {
     const Index vectors = (neurons + simd::kLanes<T> - 1) / simd::kLanes<T>;
     const auto cost = [&](Index r, double per_vector) {
         return static_cast<double>((vectors + r - 1) / r * r) * per_vector;
     };
     const double three = cost(3, 1.0), two = cost(2, 1.02), one = cost(1, 1.35);
-    if (three < two && three <= one) return body(std::integral_constant<int, 3>{});
-    if (two <= one) return body(std::integral_constant<int, 2>{});
-    return body(std::integral_constant<int, 1>{});
+    if (three < two && (kLeast > 1 || three <= one)) return body(std::integral_constant<int, 3>{});
+    if constexpr (kLeast == 1)
+        if (one < two) return body(std::integral_constant<int, 1>{});
+    return body(std::integral_constant<int, 2>{});
 }
 
 /// Cost in nanoseconds, roughly, of the values and slopes of `neurons` neurons on `rows` samples in R^d on

@@ -17,12 +17,11 @@ inline constexpr Index kDirectDimension = 64;
 /// (6.1). Each waits for the error of the one before, so little is left between an error and the next: the
 /// neurons meet a sample while the sample before is still on its way, and what its step adds to their
 /// pre-activations is one product, with <x, x'> (eq. (6.2)). Returns how many steps were done: fewer than
-/// given if a prediction is not finite.
-template <int kTiles, class T, int R, class Kernel>
+/// given if a prediction is not finite. V: vectors that hold all neurons.
+template <int V, class T, int R, class Kernel>
 Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams& params,
                    NeuronTiles<T, R>& tiles, const StepBlock<T>& block) {
     using Vec = simd::Vec<T>;
-    constexpr int V = kTiles * R;  // vectors of neurons
     constexpr Index lanes = simd::kLanes<T>, width = NeuronTiles<T, R>::kWidth;
     const Index d = tiles.dimension();
     const T inverse_count = T(1) / static_cast<T>(tiles.count()), ridge = static_cast<T>(params.ridge);
@@ -38,6 +37,8 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
         if (network.has_b()) b[r] = simd::load(tiles.b(0) + r * lanes);
         real[r] = simd::load(numbers + r * lanes);
     }
+    Vec share[V];  // of a in a prediction
+    for (int r = 0; r < V; ++r) share[r] = inverse_count * a[r];
     Vec z[V] = {};
     for (Index j = 0; j < d; ++j)
         for (int r = 0; r < V; ++r) z[r] += simd::fill(block.x(0, j)) * simd::load(at(j, r));
@@ -49,15 +50,14 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
                 h_b = h * static_cast<T>(params.rates.b);
         const T keep = T(1) - h_w * ridge, keep_b = T(1) - h_b * ridge;
         kinds::Jet<T> out[V];
-        Vec product[V];
+        Vec left{};  // of y when the neurons' shares are taken away, summed over the lanes
+        left[0] = block.y[s];
 #pragma GCC unroll 6
         for (int r = 0; r < V; ++r) {  // unrolled, so that none of these arrays has to be in memory
             out[r] = kernel(z[r]);
-            product[r] = a[r] * out[r].value;
+            left -= share[r] * out[r].value;
         }
-        for (int r = 1; r < V; ++r) product[0] += product[r];
-        const Vec sum = simd::sum_everywhere<T>(product[0]);
-        const Vec error = simd::fill(block.y[s]) - sum * inverse_count;
+        const Vec error = simd::sum_everywhere<T>(left);
         if (!std::isfinite(error[0])) break;
         // All of this is known before the error.
         T inner = 0;
@@ -69,8 +69,8 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
         }
         for (Index j = 0; j < d; ++j)
             for (int r = 0; r < V; ++r) z[r] += simd::fill(next[j]) * simd::load(at(j, r));
-        const Vec along = error * (h_w * inner + (trains_b ? h_b : T(0)));
-        for (int r = 0; r < V; ++r) z[r] = along * force[r] + (keep * z[r] + keep_b * b[r]);
+        const T along = h_w * inner + (trains_b ? h_b : T(0));
+        for (int r = 0; r < V; ++r) z[r] = error * (along * force[r]) + (keep * z[r] + keep_b * b[r]);
         for (int r = 0; r < V; ++r) force[r] *= error;
         for (Index j = 0; j < d; ++j)
             for (int r = 0; r < V; ++r) {
@@ -79,8 +79,10 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
             }
         if (trains_a) {
             const T h_a = h * static_cast<T>(params.rates.a);
-            for (int r = 0; r < V; ++r)
-                a[r] = (T(1) - h_a * ridge) * a[r] + (h_a * error) * (real[r] * out[r].value);
+            for (int r = 0; r < V; ++r) {
+                a[r] = (T(1) - h_a * ridge) * a[r] + error * (h_a * (real[r] * out[r].value));
+                share[r] = inverse_count * a[r];
+            }
         }
         if (trains_b)
             for (int r = 0; r < V; ++r) b[r] = keep_b * b[r] + h_b * force[r];
@@ -112,10 +114,11 @@ Index direct_blocks(const Network& network, const SgdParams& params, NeuronTiles
         if constexpr (kinds::OfVectors<Kernel, T>) {
             for (; done < blocks; ++done) {
                 const StepBlock<T> block = at(done);
-                if constexpr (R > 1)
-                    made = tiles.tiles() > 1 ? direct_steps<2, T, R>(kernel, network, params, tiles, block)
-                                             : direct_steps<1, T, R>(kernel, network, params, tiles, block);
-                else
+                if (tiles.tiles() > 1)
+                    made = direct_steps<2 * R, T, R>(kernel, network, params, tiles, block);
+                else if (R > 2 || tiles.count() > simd::kLanes<T>)
+                    made = direct_steps<R, T, R>(kernel, network, params, tiles, block);
+                else if constexpr (R == 2)
                     made = direct_steps<1, T, R>(kernel, network, params, tiles, block);
                 if (made < block.steps) return;
             }

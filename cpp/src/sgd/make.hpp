@@ -18,7 +18,8 @@ std::unique_ptr<Sgd> make_checked(const Network& network, Index neurons, Start s
     const Rates& rates = params.rates;
     for (const double rate : {rates.a, rates.b, rates.w}) require(rate >= 0, "rates", "must be >= 0", rate);
     require(static_cast<bool>(params.steps), "steps", "must be a function", "none");
-    return with_tile_width<T>(neurons, [&](auto width) -> std::unique_ptr<Sgd> {
+    // Never tiles of one vector: only networks of so few neurons would take them, and most of those are direct.
+    return with_tile_width<T, 2>(neurons, [&](auto width) -> std::unique_ptr<Sgd> {
         return std::make_unique<SgdRun<T, width()>>(network, std::move(start), std::move(sampler), seed,
                                                     std::move(params));
     });
