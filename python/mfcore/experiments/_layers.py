@@ -142,7 +142,10 @@ def rows(work: Work, dims: tuple[int, ...], draws: int) -> list[Row]:
         out.append(sample(what, slopes, max(leap - 1, 1), 0.0, "d^max(leap−1, 1) up to logarithms", why))
     half = 1.96 * 3.0 / math.sqrt(FITTED)  # of squares, whose standard deviation is below 3
     what = f"layer-wise, leap 2, d = {dims[-1]}: R after both layers"
-    why = "small weights have norm 1 in each neuron, and what they add averages out as 1/N only"
+    why = (
+        "small weights have norm 1 in each neuron, and what they add averages out slowly in N: separate "
+        "fits of the first 50, 100, 200 and 400 neurons at d = 200 had R = 1.51, 1.46, 1.41 and 1.33"
+    )
     at = float(work.arrays["both-layers"][1])
     out.append(Row(what, at, 0.0, 0.0, "exact as N → ∞", half, half / 1.96, why))
     online = work.runs["online"]
@@ -172,7 +175,8 @@ def draw(panels: list[Any], work: Work, dims: tuple[int, ...]) -> None:
                 ax.plot(n, values[:, j], color=COLORS[j], linewidth=1.4)
             name = f"$w_{group[0] + 1}$" if len(group) == 1 else f"$w_2$ to $w_{group[-1] + 1}$"
             side = (-4, "right") if leap == 1 and k == 0 else (6, "left")
-            _label(ax, n, values[:, group[0]], 0.45, name, COLORS[group[0]], side)
+            level = 0.25 if side[1] == "right" else 0.45
+            _label(ax, n, values[:, group[0]], level, name, COLORS[group[0]], side)
         ax.set_title(f"leap {leap}, d = {d}", loc="left", fontsize=TEXT)
         ax.set(ylim=(0, 1.05), xlim=(0, n[-1]), xlabel="samples / $d$")
     panels[0].set_ylabel("mean $|w_j|$")

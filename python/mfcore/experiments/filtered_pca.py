@@ -70,7 +70,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(dims=(50, 100, 200), ratios=(4, 8, 16, 32, 64), draws=12, trained=16, trained_dims=(100,))
+QUICK = Size(dims=(50, 100, 200), ratios=(4, 8, 16, 32, 64), draws=5, trained=16, trained_dims=(100,))
 
 
 def run(work: Work, size: Size) -> Report:

@@ -121,7 +121,7 @@ def run(work: Work, size: Size) -> Report:
             "the cosine between a neuron and the direction, γ₂ must be the mean of s² and γ₄ that of s⁴, up "
             "to corrections of order 1/d, and no law has E s⁴ < (E s²)² or E s⁴ > E s². The theorem's γ₄ ≥ "
             "1.1γ₂² is the first, with room; at d = 16 corrections move it to 0.36γ₂². Where γ₄ is large, "
-            "neurons would have to part, some to s = 0 and some to s = 1: at 3γ₂² the flow has not arrived.",
+            "neurons have to part, some to s = 0 and some to s = 1, and where all have, they can do no more.",
         ],
     )
 
@@ -232,7 +232,7 @@ def _figure(work: Work, size: Size) -> Any:
         left.plot([0.7 * counts[-1], 1.4 * counts[-1]], [level, level], color=COLORS[k], linewidth=2.4)
         shown.append((f"networks, d = {d}", {**style, "linestyle": "none"}))
     left.set(
-        xscale="log", yscale="log", xlabel="samples $n$", ylabel="risk / risk of $f$ = 1", ylim=(1e-2, 3)
+        xscale="log", yscale="log", xlabel="samples $n$", ylabel="risk / risk of $f$ = 1", ylim=(1e-3, 3)
     )
     key(left, [*shown, ("kernels", {"color": GREY, "linewidth": 1.2})], loc="upper right")
     ratios = np.array(size.ratios)
