@@ -222,11 +222,14 @@ def _transport(a: _Law, b: _Law, p: float) -> tuple[float, float]:
     if n == m and _equal(a) and _equal(b):
         rows, columns = scipy.optimize.linear_sum_assignment(cost)
         return float(cost[rows, columns].mean()), unit
+    # Tolerances of both solvers are absolute, and from 1e20 on HiGHS takes costs for infinite.
+    largest = math.ldexp(1.0, math.frexp(float(cost.max()))[1])
+    cost /= largest
     try:
         ot = importlib.import_module("ot")
     except ImportError:
-        return _programme(cost, a.weights, b.weights), unit
-    return float(ot.emd2(a.weights, b.weights, cost, numItermax=10_000_000)), unit
+        return largest * _programme(cost, a.weights, b.weights), unit
+    return largest * float(ot.emd2(a.weights, b.weights, cost, numItermax=10_000_000)), unit
 
 
 def _programme(cost: FloatArray, a: FloatArray, b: FloatArray) -> float:
@@ -235,11 +238,9 @@ def _programme(cost: FloatArray, a: FloatArray, b: FloatArray) -> float:
     columns = scipy.sparse.kron(np.ones((1, n)), scipy.sparse.eye(m))
     # One of the equations follows from the others; without it rounding of the masses cannot contradict them.
     equations = scipy.sparse.vstack([rows, columns], format="csr")[:-1]
-    # The solver's tolerances are absolute, and from 1e20 on it takes costs for infinite.
-    unit = math.ldexp(1.0, math.frexp(float(cost.max()))[1])
     found = scipy.optimize.linprog(
-        cost.ravel() / unit, A_eq=equations, b_eq=np.concatenate([a, b])[:-1], method="highs"
+        cost.ravel(), A_eq=equations, b_eq=np.concatenate([a, b])[:-1], method="highs"
     )
     if not found.success:
         raise RuntimeError(f"the transport problem was not solved: {found.message}")
-    return float(found.fun) * unit
+    return float(found.fun)

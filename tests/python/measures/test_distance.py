@@ -1,6 +1,8 @@
 """Distances between measures against closed forms, linear programmes and the axioms of a metric."""
 
 import math
+import sys
+import types
 
 import mfcore as mf
 import numpy as np
@@ -249,4 +251,15 @@ def test_a_distance_beyond_all_numbers_is_refused():
 def test_the_transport_of_unequal_masses_is_as_exact_at_any_size(size):
     rng = np.random.default_rng(5)
     a, b = rng.normal(size=(7, 2)), rng.normal(size=(5, 2))
-    assert mf.distance(size * a, size * b) == pytest.approx(size * mf.distance(a, b), rel=1e-7)
+    assert mf.distance(size * a, size * b) == pytest.approx(size * mf.distance(a, b), rel=1e-7, abs=0)
+
+
+def test_transport_by_pot_is_as_exact_at_any_size(monkeypatch):
+    # A stand-in for POT, which takes costs below an absolute tolerance for zero.
+    def emd2(a, b, cost, numItermax):
+        return _programme(np.where(cost < 1e-15, 0.0, cost), a, b)
+
+    monkeypatch.setitem(sys.modules, "ot", types.SimpleNamespace(emd2=emd2))
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(7, 2)), rng.normal(size=(5, 2))
+    assert mf.distance(1e-9 * a, 1e-9 * b) == pytest.approx(1e-9 * mf.distance(a, b), rel=1e-7, abs=0)
