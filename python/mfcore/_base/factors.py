@@ -17,6 +17,11 @@ from .check import FloatArray
 
 T = TypeVar("T")
 
+
+class NotFiniteError(ValueError):
+    """A matrix has infinities or NaN, which have no factors."""
+
+
 _SMALL = 300  # rows and columns that take milliseconds
 _FOR_SCIPY = 2000  # rows up to which its eigenvectors of one end take less than half a second
 
@@ -81,5 +86,5 @@ def product(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def _answering(matrix: FloatArray, function: Callable[[], T]) -> T:
     if not np.isfinite(matrix).all():
-        raise ValueError("a matrix that is factorised must be finite, got infinities or NaN")
+        raise NotFiniteError("a matrix that is factorised must be finite, got infinities or NaN")
     return function() if max(matrix.shape) <= _SMALL else aside(function)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._base import check
+from .._base import check, factors
 from .._base.check import FloatArray
 from ..expectations._rules import Expectation
 from ..measures._measure import Cloud
@@ -123,16 +123,24 @@ def stability(
     if lowest is not None:
         lowest = check.count(lowest, "lowest")
     allowed = check.number(tolerance, "tolerance", at_least=0)
-    linear = linearise(model, measure, expectation, threads)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        linear = linearise(model, measure, expectation, threads)
     if linear.model.temperature > 0:
         raise ValueError(
             f"model must have temperature 0 for stability of atoms, got {linear.model.temperature:g}: noise "
             "spreads them; mf.gibbs finds the law that rests, theory.relaxation its rates"
         )
     m, k = linear.free.shape
-    residual = residual_of(linear)
-    spread, atom, direction = of_atoms(linear, FEW if lowest is None and k > DENSE else lowest)
-    mean, shift = of_cloud(linear, lowest)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            residual = residual_of(linear)
+            spread, atom, direction = of_atoms(linear, FEW if lowest is None and k > DENSE else lowest)
+            mean, shift = of_cloud(linear, lowest)
+    except factors.NotFiniteError:
+        raise ValueError(
+            "measure must hold atoms at which the derivatives of Ψ are finite, got coordinates up to "
+            f"{np.abs(linear.points).max():.3g}"
+        ) from None
     with_mass = spread[linear.weights > 0]
     rate = float(min(with_mass.min(initial=np.inf), mean.min(initial=np.inf)))
     finite = np.concatenate([with_mass[np.isfinite(with_mass)], mean])

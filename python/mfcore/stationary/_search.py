@@ -14,6 +14,7 @@ import scipy
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
 from ._boxes import Box
+from ._combinations import folded
 from ._compact import FIRST, TESTS, Compact, afford, compact, in_pieces, seconds
 from ._span import SAMPLE, Span, span
 
@@ -68,16 +69,16 @@ class Landscape:
         stopping rules.
         """
         middle, reach = self.points[i], self.reach[i]
-        reduced = self.small.model
+        reduced, one = folded(self.small.model, residual), np.ones(1)
         wide = 1.0 if self.shape is not None else np.inf
         ends = np.array(self.box)
         low, high = (np.clip((ends[:, side] - middle) / reach, -wide, wide) for side in (0, 1))
 
         def value(u: FloatArray) -> float:
-            return float(potential(reduced, (middle + reach * u)[None], residual)[0]) / size
+            return float(potential(reduced, (middle + reach * u)[None], one)[0]) / size
 
         def slope(u: FloatArray) -> FloatArray:
-            return np.asarray(gradient(reduced, (middle + reach * u)[None], residual)[0] * reach / size)
+            return np.asarray(gradient(reduced, (middle + reach * u)[None], one)[0] * reach / size)
 
         begin = np.zeros(len(middle))
         found = scipy.optimize.minimize(

@@ -15,6 +15,8 @@ import numpy as np
 from .._base import check
 from .._base.described import OPAQUE, described
 
+_CASE = 500.0  # bytes that a case of a grid takes at least, with its name
+
 Case = dict[str, Any]
 Result = Any  # what the user's function returned, or None if it failed
 Rounds = Generator[list[Case], list[Result], None]
@@ -125,6 +127,8 @@ def key_of(case: Case) -> str:
 
 
 def _grid(axes: Mapping[str, Any], name: str) -> list[Case]:
+    sizes = [len(v) for v in axes.values() if hasattr(v, "__len__")]
+    check.memory(_CASE * float(math.prod(sizes)), name, math.prod(sizes))
     lists = []
     for key, values in axes.items():
         _check_key(key, name)

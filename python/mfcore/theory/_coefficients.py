@@ -87,6 +87,7 @@ def fourier(
         count = check.integer(samples, "samples", at_least=2)
         if neurons.across is None:
             raise ValueError(f"samples must be left out for measures in reduced coordinates, got {count}")
+        check.memory(8.0 * count * (2 * law.d + cube.shape[1]), "samples", count)
         rest = law.draw(count, rng)[0][:, P:]
         drawn = _mean_f(model, neurons, cube, rest) @ characters.T
         value, error = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / np.sqrt(count)

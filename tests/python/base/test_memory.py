@@ -1,5 +1,6 @@
 """Requests beyond memory are refused at once, with the argument and an estimate."""
 
+import math
 import time
 
 import mfcore as mf
@@ -10,6 +11,7 @@ from mfcore._base import check, free_memory
 NET = mf.Network(mf.activations.relu)
 LAW = mf.data.IsotropicGaussians(d=40, delta=0.5)
 MODEL = mf.Model(LAW, NET, mf.init.Radial(0.5))
+STAIRS = mf.Model(mf.data.Staircase(20, [(0,), (0, 1)]), NET, mf.init.Radial(0.5))
 NOISY = MODEL.replace(temperature=1e-3, ridge=0.1)
 ROWS = np.ones((1_000_000, 40))
 TIMES = np.linspace(0.0, 1.0, 10**6)
@@ -44,6 +46,9 @@ REQUESTS = {
     "X": lambda: mf.predict(MODEL, ROWS[:2], WIDE),
     "chunk": lambda: mf.estimate(MODEL, ROWS[:2], samples=10**15, chunk=10**13),
     "directions": lambda: mf.distance(ROWS[:9], 2 * ROWS[:9], method="sliced", directions=10**18),
+    "cases": lambda: mf.sweep(math.sqrt, {"x": range(10**6), "y": range(10**6)}, workers=1),
+    "samples of fourier": lambda: mf.theory.fourier(STAIRS, np.ones((3, 20)), [(0,)], samples=10**13),
+    "batch of LayerWise": lambda: run(mf.LayerWise(4, 0.1, batch=10**13), STAIRS),
     "count of log_times": lambda: mf.log_times(1, 2, 10**12),
 }
 

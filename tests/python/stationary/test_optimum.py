@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from mfcore.stationary._combinations import folded
+from mfcore.stationary._compact import compact
+from mfcore.stationary._search import gradient, potential
 from mfcore.stationary._simplex import simplex_least_squares
 from problems import STEP
 from scipy import optimize, special
@@ -211,3 +214,18 @@ def test_bad_input_is_named(act, message):
 def test_what_is_no_model_is_refused():
     with pytest.raises(TypeError, match=r"model must be an mf\.Model or mf\.ReducedModel, got 3"):
         mf.optimum(3)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_folded_model_has_the_potential_and_the_slope_of_all_its_nodes(whole):
+    reduced = mf.Model(mf.data.MultiIndex(3, [0, 1.0, 0.5], 1), mf.Network(mf.activations.relu)).reduce()
+    box = [(-2.0, 2.0), (0.0, 2.0)]
+    model = reduced if whole else compact(reduced, box, tolerance=1e-4).model
+    assert whole or len(model.weights) < len(reduced.weights)
+    rng = np.random.default_rng(0)
+    residual, z = rng.normal(size=len(model.weights)) * model.weights, rng.uniform(*np.array(box).T, (5, 2))
+    one, alone = folded(model, residual), np.ones(1)
+    # Sums of the same terms in another order: rounding, relative to the largest.
+    for function in (potential, gradient):
+        want = function(model, z, residual)
+        assert np.allclose(function(one, z, alone), want, rtol=0, atol=1e-12 * np.abs(want).max())
