@@ -49,7 +49,10 @@ def leading(matrix: FloatArray) -> tuple[float, FloatArray]:
 
 def svd(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """u, s, vᵀ with as many singular values as the shorter side has."""
-    u, s, vt = _answering(matrix, lambda: np.linalg.svd(matrix, full_matrices=False))
+    try:
+        u, s, vt = _answering(matrix, lambda: np.linalg.svd(matrix, full_matrices=False))
+    except np.linalg.LinAlgError:  # the quick algorithm gives up on a few matrices, the plain one does not
+        u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
     return u, s, vt
 
 
@@ -62,7 +65,13 @@ def qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 def pinv(matrix: FloatArray) -> FloatArray:
     """The pseudoinverse; singular values below rounding of the largest count as 0."""
     rounding = max(matrix.shape) * float(np.finfo(np.float64).eps)
-    return _answering(matrix, lambda: np.asarray(np.linalg.pinv(matrix, rcond=rounding), dtype=np.float64))
+    try:
+        found = _answering(matrix, lambda: np.linalg.pinv(matrix, rcond=rounding))
+        return np.asarray(found, dtype=np.float64)
+    except np.linalg.LinAlgError:
+        u, s, vt = svd(matrix)
+        kept = s > rounding * s[0]
+        return np.asarray((vt[kept].T / s[kept]) @ u[:, kept].T)
 
 
 def cholesky(matrix: FloatArray) -> FloatArray | None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from mfcore._base import factors
 from mfcore.stationary._combinations import folded
 from mfcore.stationary._compact import compact
 from mfcore.stationary._search import gradient, potential
@@ -229,3 +230,18 @@ def test_a_folded_model_has_the_potential_and_the_slope_of_all_its_nodes(whole):
     for function in (potential, gradient):
         want = function(model, z, residual)
         assert np.allclose(function(one, z, alone), want, rtol=0, atol=1e-12 * np.abs(want).max())
+
+
+def test_matrices_on_which_the_quick_svd_gives_up_have_factors_too(monkeypatch):
+    """OpenBLAS gave up on a matrix of features of 678 by 6400 entries that are all finite."""
+
+    def gives_up(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    matrix = np.random.default_rng(0).normal(size=(4, 7))
+    want = np.linalg.pinv(matrix)
+    for name in ("svd", "pinv"):
+        monkeypatch.setattr(np.linalg, name, gives_up)
+    u, s, vt = factors.svd(matrix)
+    assert np.allclose((u * s) @ vt, matrix, atol=1e-14)
+    assert np.allclose(factors.pinv(matrix), want, atol=1e-14)
