@@ -136,6 +136,8 @@ def stability(
             residual = residual_of(linear)
             spread, atom, direction = of_atoms(linear, FEW if lowest is None and k > DENSE else lowest)
             mean, shift = of_cloud(linear, lowest)
+        if not math.isfinite(residual):
+            raise factors.NotFiniteError("slopes have squares beyond the largest float")
     except factors.NotFiniteError:
         raise ValueError(
             "measure must hold atoms at which the derivatives of Ψ are finite, got coordinates up to "

@@ -198,8 +198,11 @@ def test_noise_and_wrong_numbers_are_refused():
     model = dataset(0.1)
     with pytest.raises(ValueError, match="temperature 0 for stability"):
         theory.stability(model.replace(temperature=0.1), np.ones((1, 5)))
-    far = rectifier(0.0).replace(network=mf.Network(mf.activations.tanh, output="trained"))
-    with pytest.raises(ValueError, match=r"^measure must hold atoms at which"):
-        theory.stability(far, 1e160 * np.random.default_rng(0).normal(size=(4, 4)))
+    wide = rectifier(0.0).replace(network=mf.Network(mf.activations.tanh, output="trained"))
+    cube = rectifier(0.0).replace(data=mf.data.Staircase(3, [(0,), (0, 1)]))
+    one = [[-1e200, 0.1, 0.2], [0.1, 0.2, 0.3]]  # its slope has no square, its Hessian is finite
+    for far, rows in ((wide, 1e160 * np.random.default_rng(0).normal(size=(4, 4))), (cube, one)):
+        with pytest.raises(ValueError, match=r"^measure must hold atoms at which"):
+            theory.stability(far, rows)
     with pytest.raises(ValueError, match="lowest"):
         theory.stability(model, np.ones((1, 5)), lowest=0)
