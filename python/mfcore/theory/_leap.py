@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import integrate
+import scipy
 from scipy.special import roots_hermitenorm
 
 from .._base import check
@@ -226,7 +226,7 @@ def _expanded(link: Callable[[FloatArray], Any], tolerance: float, columns: bool
     nodes, weights = roots_hermitenorm(2 * _HIGHEST)
     norm = math.sqrt(float(weights / weights.sum() @ values(nodes) ** 2))
     wanted = max(tolerance, 1e-13) * norm
-    found, error = integrate.quad_vec(
+    found, error = scipy.integrate.quad_vec(
         integrand, *_ENDS, epsabs=0.1 * wanted, epsrel=0.0, norm="max", limit=_INTERVALS
     )
     terms: Terms = {}
