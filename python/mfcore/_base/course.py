@@ -81,7 +81,7 @@ def force(value: Any, name: str) -> Force:
         return dataclasses.replace(value, name=name)
     if callable(value):
         return Course(name, value)
-    if not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) == 0:
+    if not isinstance(value, list | tuple | np.ndarray) or check.as_numpy(value, name).ndim == 0:
         return check.number(value, name, at_least=0)
     rows: npt.NDArray[np.float64] = check.array(value, name, shape=(None, 2))
     if len(rows) == 0 or (np.diff(rows[:, 0]) <= 0).any() or (rows[:, 1] < 0).any():

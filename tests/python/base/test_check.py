@@ -300,6 +300,8 @@ LINEAR = mf.Network(mf.activations.linear)
         ("edges", lambda: mf.Density([[0.0, 1.0], RAGGED], [1.0])),
         ("kinks", lambda: mf.activations.custom(np.sin, slope=np.cos, kinks=RAGGED)),
         ("cells", lambda: mf.gibbs(mf.Model(mf.data.Linear([1.0]), LINEAR, temperature=1.0), cells=RAGGED)),
+        ("ridge", lambda: mf.Model(mf.data.Linear([1.0]), LINEAR, ridge=RAGGED)),
+        ("temperature", lambda: mf.Model(mf.data.Linear([1.0]), LINEAR, temperature=RAGGED)),
     ],
 )
 def test_ragged_lists_are_refused_by_the_name_of_their_argument(name, call):
