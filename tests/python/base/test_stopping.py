@@ -174,7 +174,7 @@ RUNS = {
     ),
     "a density": (
         "m = model_of(40, mf.activations.relu); method = mf.PDE(cells=2000)",
-        f"mf.solve(m, method, horizon=1e6, {BEGUN})",
+        f"mf.solve(m, method, horizon=1e9, {BEGUN})",
     ),
     "a density with noise": (
         "import dataclasses; m = dataclasses.replace(model_of(40), temperature=1e-3, ridge=0.1);"
