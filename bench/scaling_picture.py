@@ -19,7 +19,7 @@ COLUMNS = 4
 
 
 def draw(rows: list[Growth], file: Path) -> None:
-    """Draw time and memory as shares of those at the largest size, beside the stated powers."""
+    """Draw time and memory as shares of the most, beside the stated powers through the last size."""
     from matplotlib.figure import Figure
 
     drawn = [row for row in rows if len(row.sizes) > 2]
@@ -31,7 +31,7 @@ def draw(rows: list[Growth], file: Path) -> None:
     for ax, row in zip(_axes.panels(len(drawn), list(grid.flat[: len(drawn)])), drawn, strict=True):
         _panel(ax, row)
     for ax in grid[:, 0]:
-        ax.set_ylabel("share of the last")
+        ax.set_ylabel("share of the most")
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=_axes.TEXT)
     figure.savefig(file)
@@ -39,19 +39,19 @@ def draw(rows: list[Growth], file: Path) -> None:
 
 def _panel(ax: Axes, row: Growth) -> None:
     """One sweep: its points, the stated powers through the last of them, and the fitted powers in words."""
-    series = [("time", row.seconds, row.stated, row.power, row.power_error, shown(row.seconds[-1]))]
+    series = [("time", row.seconds, row.stated, row.power, row.power_error, shown(max(row.seconds)))]
     if row.memory_stated:
-        most = f"{row.bytes[-1] / 1e6:.2g} MB"
+        most = f"{max(row.bytes) / 1e6:.3g} MB"
         series.append(("memory", row.bytes, row.memory_stated, row.memory_power, row.memory_error, most))
     sizes, words = np.asarray(row.sizes, float), []
-    for number, (name, values, stated, power, error, last) in enumerate(series):
-        points = np.asarray(values) / values[-1]
+    for number, (name, values, stated, power, error, most) in enumerate(series):
+        points = np.asarray(values) / max(values)
         style: dict[str, Any] = {"color": _axes.color(number), **_axes.marker(number)}
         guide = (sizes / sizes[-1]) ** float(stated)
         label = "stated powers" if number == 0 else None
         ax.plot(sizes, guide, color=_axes.GREY, linewidth=0.8, linestyle=":", label=label)
         ax.plot(sizes, points, linewidth=1.2, label=name, **style)
-        words.append((f"{name} {last}, power {in_words(power, error)}", style["color"]))
+        words.append((f"{name} {most}, power {in_words(power, error)}", style["color"]))
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_ylim(3e-7, 10.0)
