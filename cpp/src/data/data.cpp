@@ -43,6 +43,14 @@ void scale(double* x, Index n, double factor) {
     for (Index j = 0; j < n; ++j) x[j] *= factor;
 }
 
+/// Multiply the first C numbers of row i by 1 + y_i delta: for short rows, of which a loop over any number would cost
+/// more than what it does.
+template <Index C>
+void stretch_short(Mat x, const double* y, double delta) {
+    for (Index i = 0; i < x.rows; ++i)
+        for (Index j = 0; j < C; ++j) x(i, j) *= 1 + y[i] * delta;
+}
+
 /// Call body(first row, rows) for pieces of a batch that stay in the cache between their two passes.
 template <class Body>
 void for_pieces(Index rows, Index cols, Body&& body) {
@@ -68,6 +76,10 @@ private:
             fill_normals(seed, first + k, piece);
             if (basis_.rows > 0) {
                 stretch_along_basis(piece, y + k);
+            } else if (s0_ == 1) {
+                stretch_short<1>(piece, y + k, delta_);
+            } else if (s0_ == 2) {
+                stretch_short<2>(piece, y + k, delta_);
             } else {
                 for (Index i = 0; i < rows; ++i) scale(piece.row(i), s0_, 1 + y[k + i] * delta_);
             }

@@ -54,7 +54,7 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
         left[0] = block.y[s];
 #pragma GCC unroll 6
         for (int r = 0; r < V; ++r) {  // unrolled, so that none of these arrays has to be in memory
-            out[r] = kernel(z[r]);
+            out[r] = kinds::soon<Kernel, T>(kernel, z[r]);
             left -= share[r] * out[r].value;
         }
         const Vec error = simd::sum_everywhere<T>(left);

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <vector>
 
 #include "base/simd_exp.hpp"
 #include "mfcore/network/activation.hpp"
+#include "network/kinds.hpp"
 
 namespace {
 
@@ -65,6 +67,31 @@ double worst_ulp(Function f, Reference reference, double from, double to) {
         worst = std::max(worst, static_cast<double>(std::abs(got - exact) / std::ldexp(1.0L, exponent)));
     }
     return worst;
+}
+
+template <class T>
+void same_bits_sooner(const Activation& sigma) {
+    namespace kinds = network::kinds;
+    constexpr T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+    std::vector<T> points{0, T(-0.0), inf, -inf, nan, std::numeric_limits<T>::max()};
+    for (int k = -40; k <= 40; ++k) points.push_back(T(k) / 8);
+    kinds::with_kernel<T>(sigma, [&]<class Kernel>(const Kernel& kernel) {
+        if constexpr (kinds::OfVectors<Kernel, T>) {
+            for (const T t : points) {
+                const kinds::Jet<T> one = kernel(simd::fill(t)),
+                                    other = kinds::soon<Kernel, T>(kernel, simd::fill(t));
+                CHECK(std::memcmp(&one.value, &other.value, sizeof one.value) == 0);
+                CHECK(std::memcmp(&one.slope, &other.slope, sizeof one.slope) == 0);
+            }
+        }
+    });
+}
+
+TEST_CASE("the shorter way of a kernel gives the same bits") {
+    for (const Activation& sigma : every_kind()) {
+        same_bits_sooner<double>(sigma);
+        same_bits_sooner<float>(sigma);
+    }
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 //   name                 as in Python and in configuration files
 //   facts(sigma)         what is known of sigma; fields that are left out keep their defaults
 //   Kernel<T>            made of sigma or of nothing: a vector of arguments gives value, slope, curvature; or
-//                        a function of spans that fills the arrays
+//                        a function of spans that fills the arrays. soon(t), where there is one, gives the same
+//                        by a shorter way of more operations
 //   validate(sigma)      throws std::invalid_argument naming what is wrong with the parameters
 //   complete(sigma)      only of kinds without parameters: what is not 0 in Activation
 #include <cmath>
@@ -40,6 +41,15 @@ MFCORE_INLINE Jet<T> keep_nan(Vec<T> t, Jet<T> out) {
     const IntVec<T> number = t == t;
     return {select<T>(number, out.value, t), select<T>(number, out.slope, t),
             select<T>(number, out.curvature, t)};
+}
+
+/// kernel(t), of the same bits, for loops in which everything waits for it.
+template <class Kernel, class T>
+MFCORE_INLINE auto soon(const Kernel& kernel, Vec<T> t) {
+    if constexpr (requires { kernel.soon(t); })
+        return kernel.soon(t);
+    else
+        return kernel(t);
 }
 
 inline void require_finite(const std::vector<double>& values, const char* name) {

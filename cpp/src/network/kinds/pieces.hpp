@@ -71,6 +71,23 @@ struct PiecewiseLinear {
             const Vec<T> value = select<T>(slopes == 0, levels, slopes * (t - knots) + levels);
             return keep_nan<T>(t, {value, slopes, Vec<T>{}});
         }
+
+        /// The same by more operations, of which fewer wait for each other: the lines of all pieces at t, and then
+        /// the choice.
+        MFCORE_INLINE Jet<T> soon(Vec<T> t) const {
+            const Piece* const piece = more.empty() ? table : more.data();
+            const auto line = [&](const Piece& p) {
+                const Vec<T> slope = fill(p.slope), level = fill(p.level);
+                return select<T>(slope == 0, level, slope * (t - p.knot) + level);
+            };
+            Jet<T> out = keep_nan<T>(t, {line(piece[0]), fill(piece[0].slope), Vec<T>{}});
+            for (std::size_t k = 1; k <= count; ++k) {
+                const IntVec<T> beyond = t > piece[k].knot;
+                out.value = select<T>(beyond, line(piece[k]), out.value);
+                out.slope = select<T>(beyond, fill(piece[k].slope), out.slope);
+            }
+            return out;
+        }
     };
 };
 
