@@ -131,23 +131,25 @@ MFCORE_INLINE SplitExp<T> split_exp(Vec<T> shifted_n, Vec<T> r) {
     return {bits<Vec<T>>(bits<IntVec<T>>(shifted_n) << Table::kMantissaBits), r + r * r * tail};
 }
 template <class T>
-MFCORE_INLINE SplitExp<T> split_exp(Vec<T> x) {
+MFCORE_INLINE SplitExp<T> split_exp(Vec<T> x, T magic = ExpTable<T>::kMagic) {
     using Table = ExpTable<T>;
-    const Vec<T> shifted_n = x * Table::kLog2e + Table::kMagic;
-    const Vec<T> n = shifted_n - Table::kMagic;
+    const Vec<T> shifted_n = x * Table::kLog2e + magic;
+    const Vec<T> n = shifted_n - magic;
     return split_exp<T>(shifted_n, (x - n * Table::kLn2High) - n * Table::kLn2Low);
 }
 
-/// e^x and e^x - 1 for x <= 0: what the saturating functions need, without the test for overflow.
+/// e^x and e^x - 1 for x <= 0: what the saturating functions need. There the whole power of two exists.
 template <class T>
 struct Decay {
     Vec<T> exp, expm1;
 };
 template <class T>
 MFCORE_INLINE Decay<T> decay(Vec<T> x) {
-    const SplitExp<T> e = split_exp<T>(x);
-    const IntVec<T> gone = x < ExpTable<T>::kLowest;
-    return {select<T>(gone, Vec<T>{}, e.value()), select<T>(gone, fill(T(-1)), e.value_minus_1())};
+    using Table = ExpTable<T>;
+    const IntVec<T> gone = x < Table::kLowest;
+    const SplitExp<T> e = split_exp<T>(select<T>(gone, fill(Table::kLowest), x), Table::kMagic + T(1));
+    const Vec<T> power = e.half_scale;
+    return {select<T>(gone, Vec<T>{}, power * e.minus1 + power), power * e.minus1 + (power - T(1))};
 }
 
 template <class T>

@@ -39,14 +39,14 @@ template <Want want, class T, class Kernel>
 void loop(const Kernel& kernel, Index n, const T* z, T* value, T* slope, T* curvature) {
     Index i = 0;
     if constexpr (want == Want::value || want == Want::value_and_slope) {
-        constexpr int kAtOnce = 6;
+        constexpr int kAtOnce = 8;
         for (; i + kAtOnce * kLanes<T> <= n; i += kAtOnce * kLanes<T>) {
             Vec<T> t[kAtOnce];
             Jet<T> out[kAtOnce];
             for (int k = 0; k < kAtOnce; ++k) t[k] = load<T>(z + i + k * kLanes<T>);
-#pragma GCC unroll 6
+#pragma GCC unroll 8
             for (int k = 0; k < kAtOnce; ++k) out[k] = kernel(t[k]);
-#pragma GCC unroll 6
+#pragma GCC unroll 8
             for (int k = 0; k < kAtOnce; ++k) {
                 store<T>(value + i + k * kLanes<T>, out[k].value);
                 if constexpr (want == Want::value_and_slope)

@@ -19,9 +19,10 @@ struct Tanh : Fixed {
     template <class T>
     struct Kernel {
         MFCORE_INLINE Jet<T> operator()(Vec<T> t) const {
-            const Decay<T> e = decay<T>(T(-2) * abs<T>(t));
-            const Vec<T> r = T(1) / (e.expm1 + T(2));
-            const Vec<T> value = with_sign<T>(e.expm1 * r, t), slope = T(4) * e.exp * (r * r);
+            const Vec<T> half = with_sign<T>(t, fill(T(-1)));
+            const Decay<T> e = decay<T>(half + half);
+            const Vec<T> r = T(1) / (e.expm1 + T(2)), twice = r + r;
+            const Vec<T> value = with_sign<T>(e.expm1 * r, t), slope = e.exp * (twice * twice);
             return {value, slope, T(-2) * value * slope};
         }
     };
