@@ -156,6 +156,63 @@ def wide(quick: bool) -> Iterator[Case]:
     )
 
 
+def short_runs(quick: bool) -> Iterator[Case]:
+    """What `SGD.run` costs beside its steps: runs of 8 samples, the first one too, and three copies of θ."""
+    rng = np.random.default_rng(0)
+    sizes = ((100_000, 100), (10_000, 1000), (1_000_000, 100), (100_000, 1000))
+    for n, d in ((300, 10),) if quick else sizes:
+        X, y = rng.normal(size=(8, d)), rng.normal(size=8)
+
+        def start(n: int = n, d: int = d) -> np.ndarray:
+            theta = np.empty((n, d))
+            theta[...] = np.random.default_rng(1).normal(size=d) / np.sqrt(d)
+            return theta
+
+        def ours(
+            start: Callable[[], np.ndarray] = start, X: np.ndarray = X, y: np.ndarray = y
+        ) -> Callable[[], np.ndarray]:
+            sgd = mf.steppers.SGD(RELU, start())
+
+            def run() -> np.ndarray:
+                sgd.run(X, y, 1e-3)
+                return sgd.theta[:100]
+
+            return run
+
+        def steps(
+            start: Callable[[], np.ndarray] = start, X: np.ndarray = X, y: np.ndarray = y
+        ) -> Callable[[], np.ndarray]:
+            sgd = mf.steppers.SGD(RELU, start())
+
+            def run() -> np.ndarray:
+                for x, label in zip(X, y, strict=True):
+                    sgd.step(x, label, 1e-3)
+                return sgd.theta[:100]
+
+            return run
+
+        def copies(start: Callable[[], np.ndarray] = start) -> Callable[[], None]:
+            theta = start()
+            to = theta.copy()
+
+            def run() -> None:
+                for _ in range(3):
+                    np.copyto(to, theta)
+
+            return run
+
+        yield Case(
+            f"SGD.run on 8 samples, θ of {n * d * 8 // 10**6} MB, d={d}",
+            {"mfcore": Prepared(ours), "steps": Prepared(steps), "3 copies": Prepared(copies)},
+            flops=8 * 4.0 * n * d,
+            checks={"mfcore": Prepared(ours), "steps": Prepared(steps)},
+            bars={}
+            if quick
+            else {"3 copies": 0.75},  # the copies' time over ours, which has eight steps in it
+            long=True,
+        )
+
+
 def first_step(quick: bool) -> Iterator[Case]:
     """A run of one step: its neurons are drawn, stored, moved once and given back."""
     n, d = (1000, 10) if quick else (1_000_000, 100)
@@ -208,4 +265,4 @@ def before_first_step(quick: bool) -> Iterator[Case]:
     )
 
 
-CASES = (dataset, wide, first_step, before_first_step)
+CASES = (dataset, wide, short_runs, first_step, before_first_step)

@@ -6,6 +6,7 @@
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
 #include "base/tiles.hpp"
+#include "base/transpose.hpp"
 #include "mfcore/base/errors.hpp"
 #include "mfcore/base/run.hpp"
 #include "mfcore/network/network.hpp"
@@ -30,21 +31,34 @@ public:
     }
 
     /// Of `count` neurons in R^d, whose rows get(first, n) hands out piece by piece: they are in memory once.
+    /// `finite` tells whether all of them are.
     template <class Get>
-    NeuronTiles(const Network& network, Index count, Index d, const Get& get, int threads)
+    NeuronTiles(const Network& network, Index count, Index d, const Get& get, int threads, bool& finite)
         : count_(count),
           d_(d),
           tiles_((count + kWidth - 1) / kWidth),
           w_(tiles_ * kWidth * d_),
           a_(tiles_ * kWidth),
           b_(network.has_b() ? tiles_ * kWidth : 0) {
-        touch_first(threads);
+        std::atomic<bool> all{true};
         const Index piece = std::max<Index>(1, kPiece / (kWidth * network.row(d)));
         for (Index begin = 0; begin < tiles_; begin += piece) {
             const Index end = std::min(tiles_, begin + piece), first = begin * kWidth;
             const ConstMat rows = get(first, std::min(count, end * kWidth) - first);
-            for_packed(begin, end, threads, [&](Index t) { pack(network, rows, first, t); });
+            touch_first(begin, end, threads);
+            for_packed(begin, end, threads, [&](Index t) {
+                pack(network, rows, first, t);
+                if (!is_finite(t)) all.store(false, std::memory_order_relaxed);  // while it is in the cache
+            });
         }
+        finite = all;
+    }
+
+    /// Of rows that keep their w, in the caller's memory, from which tiles are borrowed.
+    static NeuronTiles of_rows(const Network& network, Mat theta, int threads) {
+        NeuronTiles made(network, theta, Unfilled{});
+        made.for_packed(0, made.tiles_, threads, [&](Index t) { made.pack_scalars(network, theta, 0, t); });
+        return made;
     }
 
     Index count() const { return count_; }
@@ -59,16 +73,30 @@ public:
     T* a(Index t) { return a_.data() + t * kWidth; }
     T* b(Index t) { return b_.empty() ? nullptr : b_.data() + t * kWidth; }
 
+    bool in_rows() const { return rows_.data != nullptr; }
+    /// Numbers of memory that borrow() needs: none where w is in the tiles.
+    Index room() const { return in_rows() ? kWidth * d_ : 0; }
+    /// w of tile t, where it lies or packed there.
+    T* borrow(Index t, T* room) {
+        if (!in_rows()) return w(t);
+        tiles::pack_columns<T, R>(rows_.middle_rows(t * kWidth, filled(t)), room);
+        return room;
+    }
+    /// Put what was borrowed, and moved, into its rows.
+    void give_back(Index t, const T* moved) {
+        if (in_rows()) tiles::unpack_columns<T, R>(moved, rows_.middle_rows(t * kWidth, filled(t)));
+    }
+    /// Copy a and b to rows in the network's layout.
+    void unpack_scalars(const Network& network, Mat theta, int threads) const {
+        for_packed(0, tiles_, threads, [&](Index t) { unpack_scalars_of(network, theta, t); });
+    }
+
     /// Copy the neurons of the tiles to rows in the network's layout.
     void unpack(const Network& network, Mat theta, int threads = 1) const {
         for_packed(0, tiles_, threads, [&](Index t) {
-            for (Index i = t * kWidth; i < t * kWidth + filled(t); ++i) {
-                double* row = theta.row(i);
-                if (network.has_a()) row[0] = a_[i];
-                if (network.has_b()) row[network.b_at()] = b_[i];
-                const T* column = w(t) + i % kWidth;
-                for (Index j = 0; j < d_; ++j) row[network.w_at() + j] = column[j * kWidth];
-            }
+            unpack_scalars_of(network, theta, t);
+            const Mat rows = theta.middle_rows(t * kWidth, filled(t));
+            tiles::unpack_columns<T, R>(w(t), {rows.data + network.w_at(), rows.rows, d_, rows.stride});
         });
     }
 
@@ -82,7 +110,7 @@ public:
     }
     NeuronTiles copy(int threads) const {
         NeuronTiles made(*this, Unfilled{});
-        made.touch_first(threads);
+        made.touch_first(0, tiles_, threads);
         made.assign(*this, threads);
         return made;
     }
@@ -90,15 +118,7 @@ public:
     bool finite(int threads = 1) const {
         std::atomic<bool> all{true};
         for_packed(0, tiles_, threads, [&](Index t) {
-            simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
-            const auto look = [&](const T* x, Index n) {
-                for (Index i = 0; i < n; i += simd::kLanes<T>) sum += T(0) * simd::load(x + i);
-            };
-            look(w(t), kWidth * d_);
-            look(a(t), kWidth);
-            if (!b_.empty()) look(b(t), kWidth);
-            for (Index lane = 0; lane < simd::kLanes<T>; ++lane)
-                if (sum[lane] != 0) all.store(false, std::memory_order_relaxed);
+            if (!is_finite(t)) all.store(false, std::memory_order_relaxed);
         });
         return all;
     }
@@ -124,7 +144,15 @@ private:
           a_(shape.a_.size()),
           b_(shape.b_.size()) {}
 
-    static constexpr Index kPiece = Index{1} << 21;  // numbers of neurons that are handed out at once
+    NeuronTiles(const Network& network, Mat theta, Unfilled)
+        : count_(theta.rows),
+          d_(theta.cols - network.w_at()),
+          tiles_((theta.rows + kWidth - 1) / kWidth),
+          rows_(theta.data + network.w_at(), theta.rows, d_, theta.stride),
+          a_(tiles_ * kWidth),
+          b_(network.has_b() ? tiles_ * kWidth : 0) {}
+
+    static constexpr Index kPiece = Index{1} << 19;  // numbers of neurons that are handed out at once
 
     /// Call body(tile) for tiles from `first` to `last`. Each is first touched by the thread that fills it.
     template <class Body>
@@ -135,31 +163,54 @@ private:
         });
     }
 
-    /// Write to each page of w before it is filled, huge page by huge page, each in one thread: two that
-    /// fill neighbours within one wait for each other while the system clears it.
-    void touch_first(int threads) {
+    /// Write to each page of w that begins in these tiles before they are filled, huge page by huge page, each
+    /// in one thread: two that fill neighbours within one wait for each other while the system clears it.
+    void touch_first(Index first, Index last, int threads) {
         constexpr Index kHuge = (Index{1} << 21) / static_cast<Index>(sizeof(T)), kPage = kHuge >> 9;
         const Index n = tiles_ * kWidth * d_;
         if (n < 4 * kHuge) return;
-        for_blocks(n, kHuge, threads, [&](Index, Index begin, Index end) {
-            for (Index k = begin; k < end; k += kPage) w_[k] = T{};
+        const auto page = [&](Index t) { return (t * kWidth * d_ + kHuge - 1) / kHuge; };
+        for_blocks(page(last) - page(first), 1, threads, [&](Index, Index k, Index) {
+            const Index begin = (page(first) + k) * kHuge;
+            for (Index i = begin; i < std::min(n, begin + kHuge); i += kPage) w_[i] = T{};
         });
+    }
+
+    bool is_finite(Index t) const {
+        simd::Vec<T> sum{};  // of zeros, unless an entry is not finite
+        const auto look = [&](const T* x, Index n) {
+            for (Index i = 0; i < n; i += simd::kLanes<T>) sum += T(0) * simd::load(x + i);
+        };
+        look(w(t), kWidth * d_);
+        look(a(t), kWidth);
+        if (!b_.empty()) look(b(t), kWidth);
+        for (Index lane = 0; lane < simd::kLanes<T>; ++lane)
+            if (sum[lane] != 0) return false;
+        return true;
     }
 
     /// Fill tile t from rows of which the first is neuron `first`.
     void pack(const Network& network, ConstMat rows, Index first, Index t) {
-        if (filled(t) < kWidth) std::fill_n(w(t), kWidth * d_, T(0));
+        pack_scalars(network, rows, first, t);
+        const ConstMat mine = rows.middle_rows(t * kWidth - first, filled(t));
+        tiles::pack_columns<T, R>({mine.data + network.w_at(), mine.rows, d_, mine.stride}, w(t));
+    }
+    void pack_scalars(const Network& network, ConstMat rows, Index first, Index t) {
         for (Index i = 0; i < kWidth; ++i) {
             const double* const row = i < filled(t) ? rows.row(t * kWidth + i - first) : nullptr;
             a(t)[i] = row ? static_cast<T>(network.has_a() ? row[0] : 1.0) : T(0);
             if (network.has_b()) b(t)[i] = row ? static_cast<T>(row[network.b_at()]) : T(0);
-            T* const column = w(t) + i;
-            for (Index j = 0; row && j < d_; ++j)
-                column[j * kWidth] = static_cast<T>(row[network.w_at() + j]);
+        }
+    }
+    void unpack_scalars_of(const Network& network, Mat theta, Index t) const {
+        for (Index i = t * kWidth; i < t * kWidth + filled(t); ++i) {
+            if (network.has_a()) theta(i, 0) = a_[i];
+            if (network.has_b()) theta(i, network.b_at()) = b_[i];
         }
     }
 
     Index count_, d_, tiles_;
+    Mat rows_;  // of the caller, if w is there
     Scratch<T> w_, a_, b_;
 };
 

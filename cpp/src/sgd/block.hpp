@@ -6,52 +6,13 @@
 //   - h lambda, f_l = N^-1 sum_i a_i sigma(z_li),    c_l = h (y_l - f_l) a sigma'(z_l),
 // and at the end W <- P_K W + sum_k (P_K / P_{k+1}) c_k x_k^T: two matrix products with little work between
 // them. The samples of a mini-batch are columns that do not see each other.
-#include "base/barrier.hpp"
-#include "base/parallel.hpp"
 #include "base/scratch.hpp"
 #include "sgd/noise.hpp"
+#include "sgd/shared.hpp"
+#include "sgd/sizes.hpp"
 #include "sgd/tile_steps.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
-
-/// The samples and step sizes of one block, of which the first `steps` steps are to be done.
-template <class T>
-struct StepBlock {
-    MatView<const T> x;  // block_steps * batch rows
-    const T* y;
-    const double* h;  // one per step
-    Index block_steps;
-    Index steps;
-    Index first;                 // number of the first step
-    MatView<const T> next = {};  // samples of the following block, if they are there already
-};
-
-/// Memory that the threads of a team share.
-template <class T>
-struct Shared {
-    Shared(int members, Index groups_, Index rows_, Index batch, Index d, bool noisy)
-        : exchange(members, groups_ * batch),
-          groups(groups_),
-          rows(rows_),
-          gram(rows_ > batch ? rows_ * rows_ : 0),
-          mix(gram.size()),
-          q(noisy && rows_ > batch ? rows_ * d : 0) {}
-
-    /// Ask, on the calling thread, whether to stop. Then all of them go through what is left of the block,
-    /// and meet, without computing anything: the caller throws the result away.
-    void poll(int rank) {
-        if (rank == 0) keeper.guard([] { check_stop(); });
-    }
-    bool idle() const { return keeper.failed().load(std::memory_order_relaxed); }
-
-    ErrorKeeper keeper;
-    Exchange<T> exchange;
-    Index groups;         // predictions are summed by groups of tiles that do not depend on the team
-    Index rows;           // most samples of a block; if of one step only, the following are not needed
-    std::vector<T> gram;  // G[k, l], upper triangle
-    std::vector<T> mix;   // (P_l / P_{k+1}) G[k, l] for samples k of earlier steps than l
-    std::vector<T> q;     // orthonormal basis of the samples, for the noise
-};
 
 template <class T, int R>
 class Worker {
@@ -79,6 +40,7 @@ public:
           a_(stride_),
           b_(stride_),
           error_(params.batch),
+          room_(tiles.room()),
           inverse_count_(T(1) / static_cast<T>(tiles.count())),
           inverse_batch_(T(1) / static_cast<T>(params.batch)),
           decay_(shared.rows / params.batch),
@@ -90,13 +52,16 @@ public:
     }
 
     /// Advance this thread's tiles of `state` by block.steps steps. Returns the first step with a prediction
-    /// that is not finite, or -1; then nothing is written.
+    /// that is not finite, or -1; then nothing is written. Rows in the caller's memory are written as a whole
+    /// or not at all: not if somebody wants to stop, or if numbers could leave the finite ones.
     Index advance(const StepBlock<T>& block, Tiles& state) {
         const Index rows = block.steps * params_.batch;
         const bool projected = noise_.active() && shared_.rows > params_.batch;
         decay_.set(block.h, block.block_steps, params_.ridge * params_.rates.w);
         prepare_gram(block, projected ? block.x.rows : rows);
-        if (!ahead_) for_tiles([&](Index t) { forward(block.x.middle_rows(0, rows), state, t); });
+        if (!ahead_)
+            for_tiles(
+                [&](Index t) { forward(block.x.middle_rows(0, rows), state.borrow(t, room_.data()), t); });
         std::copy_n(state.a(tile0_), stride_, a_.data());
         if (network_.has_b()) std::copy_n(state.b(tile0_), stride_, b_.data());
         if (shared_.rows > params_.batch)
@@ -112,17 +77,22 @@ public:
                 const T factor = static_cast<T>(decay_(k / params_.batch + 1, block.steps));
                 for (Index i = 0; i < stride_; ++i) c_[k * stride_ + i] *= factor;
             }
+        if (state.in_rows() && (!all_bounded(block.x.middle_rows(0, rows)) || shared_.idle()))
+            return block.first;
         if (projected) noise_.plan(block.h, block.block_steps, block.steps, decay_);
         const T shrink = static_cast<T>(decay_(0, block.steps));
         // The next block's pre-activations at once, while a tile is in the cache: W passes through it once a
         // block. Not if what comes after this loop moves W again.
         ahead_ = block.next.rows > 0 && !network_.sphere && (projected || !noise_.active());
-        for_tiles([&](Index t) {
+        const auto move = [&](Index t) {
+            T* const w = state.borrow(t, room_.data());
             tiles::backward<T, R>(block.x.middle_rows(0, rows), c_.data() + (t - tile0_) * kWidth, stride_,
-                                  shrink, state.w(t));
-            if (projected) noise_.finish(block.first, shared_.q.data(), t, state.w(t));
-            if (ahead_) forward(block.next, state, t);
-        });
+                                  shrink, w);
+            if (projected) noise_.finish(block.first, shared_.q.data(), t, w);
+            if (ahead_) forward(block.next, w, t);
+            state.give_back(t, w);
+        };
+        for_tiles(move, !state.in_rows());
         if (network_.output == Output::trained) std::copy_n(a_.data(), stride_, state.a(tile0_));
         if (network_.has_b()) std::copy_n(b_.data(), stride_, state.b(tile0_));
         if (noise_.active() && !projected) noise_.add_direct(block.first, block.h[0], state);
@@ -135,16 +105,31 @@ public:
 
 private:
     template <class Body>
-    void for_tiles(Body&& body) {
+    void for_tiles(Body&& body, bool stops = true) {
         for (Index t = tile0_; t < tile1_; ++t) {
-            if ((t - tile0_) % kTilesPerPoll == 0) shared_.poll(rank_);
-            if (shared_.idle()) return;
+            if (stops && (t - tile0_) % kTilesPerPoll == 0) shared_.poll(rank_);
+            if (stops && shared_.idle()) return;
             body(t);
         }
     }
-    /// z = W x for one tile of this thread and all rows of x.
-    void forward(MatView<const T> x, const Tiles& state, Index t) {
-        tiles::forward<T, R>(x, state.w(t), nullptr, z_.data() + (t - tile0_) * kWidth, stride_);
+    /// z = W x for tile t of this thread, whose weights are w, and all rows of x.
+    void forward(MatView<const T> x, const T* w, Index t) {
+        tiles::forward<T, R>(x, w, nullptr, z_.data() + (t - tile0_) * kWidth, stride_);
+    }
+
+    /// Whether what the coefficients of the samples x, a and b are about to leave is finite for all members,
+    /// by sums of sizes. They meet here.
+    bool all_bounded(MatView<const T> x) {
+        double sum = 0;
+        if constexpr (std::is_same_v<T, double>) {  // only they are in rows
+            for (Index k = 0; k < x.rows; ++k)
+                sum += sum_of_sizes(c_.data() + k * stride_, stride_) * sum_of_sizes(x.row(k), d_);
+            sum += sum_of_sizes(a_.data(), stride_);
+            if (network_.has_b()) sum += sum_of_sizes(b_.data(), stride_);
+        }
+        if (!(sum <= kHarmless)) shared_.doubtful.store(true, std::memory_order_relaxed);
+        shared_.exchange.meet(rank_, size_);
+        return !shared_.doubtful.load(std::memory_order_relaxed);
     }
     Index first_tile(Index group) const { return group * tiles_ / shared_.groups; }
     Index step_of(Index sample) const { return sample / params_.batch; }
@@ -284,7 +269,7 @@ private:
     Shared<T>& shared_;
     int rank_, size_;
     Index group0_, group1_, tiles_, tile0_, tile1_, stride_, count_, d_;
-    Scratch<T> z_, c_, a_, b_, error_;
+    Scratch<T> z_, c_, a_, b_, error_, room_;
     struct Source {
         int owner;
         Index at;

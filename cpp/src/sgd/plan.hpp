@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/runnable.hpp"
 #include "mfcore/sgd/sgd.hpp"
 #include "sgd/direct.hpp"
 
@@ -29,6 +30,22 @@ inline Index choose_steps(const Network& network, const SgdParams& params, Index
         samples = std::min({samples, d, Index{24}});
     }
     return std::max<Index>(1, std::min<Index>(samples, 64) / params.batch);
+}
+
+/// The number of groups of tiles by which predictions are summed, whatever the team. Few of them: what a
+/// thread hands over at every step should fit in a cache line. Wide networks have time for more, and use
+/// for more threads.
+inline Index groups_of(Index tiles) { return std::min<Index>(tiles, tiles > 128 ? 32 : 8); }
+
+/// Nanoseconds of a step on one fast core, roughly.
+inline Index step_cost(Index batch, Index neurons, Index d) { return batch * neurons * (d + 40) / 25; }
+
+/// The number of threads for steps of so many nanoseconds. A step is about 4 d operations and an activation
+/// per neuron and sample; a share below a microsecond is not worth the meetings at every step.
+inline int team_of(Index nanoseconds, Index groups, int threads) {
+    const Index most = std::min<Index>(resolve_threads(threads), groups);
+    const int team = static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
+    return team > 1 && cores_are_wanted() ? 1 : team;
 }
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -9,7 +9,6 @@
 
 #include "base/crowding.hpp"
 #include "base/parallel.hpp"
-#include "base/runnable.hpp"
 #include "data/chunks.hpp"
 #include "mfcore/sgd/sgd.hpp"
 #include "sgd/batch.hpp"
@@ -35,8 +34,6 @@ public:
           state_(start_.tiles<T, R>(network_, d_, params_.threads)),
           direct_(is_direct(network_, params_, d_, count(), state_.tiles())),
           steps_(direct_ ? kDirectSteps : choose_steps(network_, params_, d_)) {
-        require(state_.finite(params_.threads), "start", "must be finite in the precision of the run",
-                "infinity");
         if (!params_.start_stays) start_.forget_rows();
     }
 
@@ -129,22 +126,9 @@ private:
         held_ = blocks;
     }
 
-    /// The number of groups of tiles by which predictions are summed, whatever the team. Few of them: what a
-    /// thread hands over at every step should fit in a cache line. Wide networks have time for more, and use
-    /// for more threads.
-    Index groups() const { return std::min<Index>(state_.tiles(), state_.tiles() > 128 ? 32 : 8); }
-
-    /// Nanoseconds of a step on one fast core, roughly.
-    Index step_cost() const { return params_.batch * state_.count() * (d_ + 40) / 25; }
-
-    /// The number of threads for the steps. A step is about 4 d operations and an activation per neuron and
-    /// sample; a share below a microsecond is not worth the meetings at every step.
-    int team_size(int threads) const {
-        const Index nanoseconds = step_cost();
-        const Index most = std::min<Index>(resolve_threads(threads), groups());
-        const int team = static_cast<int>(std::clamp<Index>(nanoseconds / 800, 1, most));
-        return team > 1 && cores_are_wanted() ? 1 : team;
-    }
+    Index groups() const { return groups_of(state_.tiles()); }
+    Index step_cost() const { return sgd::step_cost(params_.batch, state_.count(), d_); }
+    int team_size(int threads) const { return team_of(step_cost(), groups(), threads); }
 
     bool starts() const { return anchor_ == 0 && start_.there(); }  // and can start again
     const Tiles& shown() const { return inside_ ? *inside_ : state_; }

@@ -22,17 +22,29 @@ public:
 
     template <class T, int R>
     NeuronTiles<T, R> tiles(const Network& network, Index d, int threads) const {
-        if (!get_) return NeuronTiles<T, R>(network, rows_, threads);
+        bool finite = true;
+        NeuronTiles<T, R> made = packed<T, R>(network, d, threads, finite);
+        require(finite, "start", "must be finite in the precision of the run", "infinity");
+        return made;
+    }
+
+private:
+    template <class T, int R>
+    NeuronTiles<T, R> packed(const Network& network, Index d, int threads, bool& finite) const {
+        if (!get_) {
+            NeuronTiles<T, R> made(network, rows_, threads);
+            finite = made.finite(threads);
+            return made;
+        }
         const auto get = [&](Index first, Index count) {
             const ConstMat rows = get_(first, count);
             require(rows.rows == count, "start", "must hand out as many rows as asked for", rows.rows);
             require_rows(network, rows, d, "start");
             return rows;
         };
-        return NeuronTiles<T, R>(network, count_, d, get, threads);
+        return NeuronTiles<T, R>(network, count_, d, get, threads, finite);
     }
 
-private:
     ConstMat rows_;
     StartRows get_;
     Index count_ = 0;

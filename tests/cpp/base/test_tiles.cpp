@@ -203,6 +203,45 @@ TEST_CASE_TEMPLATE("tiles know when an entry is not finite", T, double, float) {
     }
 }
 
+namespace {
+
+/// Entry j of neuron i's w lies at j * width + i of the tiles, in T, and comes back as it was stored.
+template <class T, int R>
+void check_packing(const Network& net, Index count, Index d) {
+    using Tiles = NeuronTiles<T, R>;
+    const Index row = net.row(d), gap = 3;  // rows of the caller need not be contiguous
+    const auto theta = normals<double>(count * (row + gap), 4);
+    const Tiles packed(net, {theta.data(), count, row, row + gap});
+    std::vector<double> out(count * (row + gap), 7.0);
+    packed.unpack(net, {out.data(), count, row, row + gap});
+    Index wrong = 0;
+    for (Index i = 0; i < packed.tiles() * Tiles::kWidth; ++i) {
+        const Index t = i / Tiles::kWidth, at = i % Tiles::kWidth;
+        const auto stored = [&](Index j) {
+            return i < count ? static_cast<T>(theta[i * (row + gap) + j]) : T(0);
+        };
+        for (Index j = 0; j < d; ++j) wrong += packed.w(t)[j * Tiles::kWidth + at] != stored(net.w_at() + j);
+        wrong += packed.a(t)[at] != stored(0) || packed.b(t)[at] != stored(net.b_at());
+        for (Index j = 0; i < count && j < row + gap; ++j)
+            wrong += out[i * (row + gap) + j] != (j < row ? static_cast<double>(stored(j)) : 7.0);
+    }
+    REQUIRE(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("neurons are packed into tiles and come back as they were", T, double, float) {
+    Network net;
+    net.output = Output::trained;
+    net.bias = Bias::trained;
+    for (const Index d : {1, 2, 7, 8, 9, 16, 21})
+        for (const Index count : {1, 7, 8, 9, 33, 64}) {
+            check_packing<T, 1>(net, count, d);
+            check_packing<T, 2>(net, count, d);
+            check_packing<T, 3>(net, count, d);
+        }
+}
+
 TEST_CASE("members that outnumber the cores all get what all hand over at every meeting") {
     const int members = 4 * static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     const Index numbers = 5;

@@ -3,6 +3,10 @@ on any number of threads and wherever a run is looked at."""
 
 from __future__ import annotations
 
+import _thread
+import threading
+import time
+
 import mfcore as mf
 import numpy as np
 import pytest
@@ -91,6 +95,68 @@ def test_a_short_run_of_a_wide_network_is_one_step_per_row(samples):
         ends.append(rows)
     np.testing.assert_allclose(ends[0], expected, rtol=1e-10, atol=1e-11)  # 80 steps of rounding
     assert np.array_equal(*ends)
+
+
+# Blocks of 32 steps in the caller's rows; blocks of 8, few and many; rows whose last square is not whole.
+@pytest.mark.parametrize(("n", "d", "samples"), [(2700, 101, 200), (14_000, 20, 30), (14_000, 20, 50)])
+@pytest.mark.parametrize("bias", ["none", "trained"])
+@pytest.mark.parametrize("output", ["one", "trained"])
+def test_a_run_in_the_rows_of_the_caller_is_one_step_per_row(n, d, samples, bias, output):
+    network = mf.Network(mf.activations.tanh, output=output, bias=bias)
+    theta, X, y = problem(n, d, samples, network=network)
+    wide = np.full((n, theta.shape[1] + 3), 7.0)  # rows that do not follow one another
+    wide[:, : theta.shape[1]] = theta
+    whole = steppers.SGD(network, wide[:, : theta.shape[1]], ridge=0.2, rates={"w": 2.0})
+    whole.run(X, y, np.linspace(0.0, 0.01, samples))
+    single = steppers.SGD(network, theta, ridge=0.2, rates={"w": 2.0})
+    for x, label, h in zip(X, y, np.linspace(0.0, 0.01, samples), strict=True):
+        single.step(x, label, h)
+    np.testing.assert_allclose(whole.theta, theta, rtol=1e-10, atol=1e-11)  # 200 steps of rounding
+    assert (wide[:, theta.shape[1] :] == 7.0).all()
+
+
+def test_ctrl_c_in_a_run_in_the_rows_of_the_caller_leaves_the_steps_done():
+    theta, X, y = problem(3000, 100, 60_000)
+    stepper = steppers.SGD(FULL, theta.copy())
+
+    def run():
+        threading.Timer(0.1, _thread.interrupt_main).start()
+        stepper.run(X, y, 1e-4)
+        time.sleep(60)  # until Ctrl-C, where the run was faster
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    done = stepper.steps
+    assert done % 32 == 0 or done == len(X)  # whole blocks
+    again = steppers.SGD(FULL, theta)
+    if done:
+        again.run(X[:done], y[:done], 1e-4)
+    assert np.array_equal(again.theta, stepper.theta)
+
+
+def test_a_run_of_a_wide_network_refuses_neurons_that_are_not_finite():
+    theta, X, y = problem(3000, 100, 8)
+    theta[2999, -1] = np.nan
+    with pytest.raises(ValueError, match="theta must be finite, got"):
+        steppers.SGD(FULL, theta).run(X, y, 0.01)
+
+
+@pytest.mark.parametrize("bad", [0, 40, 79])
+def test_weights_that_overflow_unseen_by_predictions_end_a_short_run_of_a_wide_network(bad):
+    network = mf.Network(mf.activations.relu)
+    theta, X, y = problem(3000, 100, 80, network=network)
+    X[bad, 0], X[bad, 1:], y[bad] = 1e300, 0.0, -1e12  # f is finite, and moves w to -inf, where it is 0
+    theta[:, 0] = np.where(theta[:, 0] > 0, 1e-290, -1.0)
+    X[np.arange(80) != bad, 0] = 0.0
+    expected = theta.copy()
+    before = steppers.SGD(network, expected)
+    for k in range(bad):
+        before.step(X[k], y[k], 0.01)
+    stepper = steppers.SGD(network, theta)
+    with pytest.raises(FloatingPointError, match=f"at step {bad};"):
+        stepper.run(X, y, 0.01)
+    assert stepper.steps == bad
+    np.testing.assert_allclose(theta, expected, rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize("bad", [0, 40, 79])

@@ -57,7 +57,8 @@ struct StepsDone {
 };
 
 /// One step per row of x, row k with step size h[k] and number first + k. Long noiseless runs are done in
-/// blocks (sgd/sgd.hpp), equal up to rounding.
+/// blocks (sgd/sgd.hpp), equal up to rounding, those of wide networks without a copy of theta. Throws
+/// std::invalid_argument if theta of a run in blocks is not finite.
 StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y, const double* h,
                   Index first, const StepParams& params, const StopPredicate& wants_stop = {});
 
