@@ -14,7 +14,7 @@ namespace {
 /// loads and stores and for threads to be worth waking, few enough for a core's share of activations and
 /// inputs to stay near it.
 Index chunk_size(Index neurons, Index d) {
-    return std::clamp<Index>((1 << 17) / std::max(neurons, d) / 64 * 64, 64, 4096);
+    return std::clamp<Index>((1 << 18) / std::max(neurons, d) / 64 * 64, 64, 4096);
 }
 
 /// Values and, if wanted, slopes of every neuron on a chunk of samples, tile after tile.
@@ -30,8 +30,11 @@ public:
           values_(tiles.tiles() * chunk * kWidth),
           slopes_(slopes ? values_.size() : 0) {}
 
-    double* value(Index t) { return values_.data() + t * chunk_ * kWidth; }
-    double* slope(Index t) { return slopes_.empty() ? nullptr : slopes_.data() + t * chunk_ * kWidth; }
+    /// Of tile t, from sample q on.
+    double* value(Index t, Index q = 0) { return values_.data() + (t * chunk_ + q) * kWidth; }
+    double* slope(Index t, Index q = 0) {
+        return slopes_.empty() ? nullptr : slopes_.data() + (t * chunk_ + q) * kWidth;
+    }
     void compute(const Activation& sigma, Index t, ConstMat x) {
         tiles_.activate(sigma, t, x, value(t), slope(t));
     }
@@ -157,7 +160,11 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     double squares = 0;
     ConstMat before;  // the chunk whose activations are there
     const auto project = [&](Index t) {
-        if (wanted) projection.add(t, before, e.data(), own.value(t), own.slope(t));
+        constexpr Index kRows = 128;  // of samples at a time: their activations stay in the first-level cache
+        for (Index q = 0; wanted && q < before.rows; q += kRows) {
+            const ConstMat x = before.middle_rows(q, std::min(kRows, before.rows - q));
+            projection.add(t, x, &e[q], own.value(t, q), own.slope(t, q));
+        }
     };
     Chunks chunks(sampler, seed, samples, chunk, true, threads, options.wants_stop);
     while (chunks.next()) {
