@@ -98,6 +98,28 @@ inline T sum(Vec<T> v) {
     return sum_of_lanes(v);
 }
 
+/// Lanes of a and b in blocks of B: the sums of the halves of a's first block, of b's first ... of each in its order,
+/// those of a before those of b.
+template <std::size_t B, class V>
+inline V halves_of_both(V a, V b) {
+    constexpr std::size_t lanes = sizeof(V) / sizeof(a[0]), half = B / 2;
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return __builtin_shufflevector(a, b, (I / half * B + I % half)...) +
+               __builtin_shufflevector(a, b, (I / half * B + I % half + half)...);
+    }(std::make_index_sequence<lanes>{});
+}
+/// sum(v[i]) in lane i, with the same bits and fewer operations. Overwrites v.
+template <class T, std::size_t B = static_cast<std::size_t>(kLanes<T>)>
+inline Vec<T> sums(Vec<T>* v) {
+    if constexpr (B == 1) {
+        return v[0];
+    } else {
+#pragma GCC unroll 8
+        for (std::size_t i = 0; i < B / 2; ++i) v[i] = halves_of_both<B>(v[2 * i], v[2 * i + 1]);
+        return sums<T, B / 2>(v);
+    }
+}
+
 /// The same sum, of the same bits, in every lane: no broadcast waits for it.
 template <class T>
 inline Vec<T> sum_everywhere(Vec<T> v) {

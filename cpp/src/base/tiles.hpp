@@ -70,11 +70,21 @@ inline void for_columns(Index n, Body&& body) {
     for (; c < n; ++c) body(c, std::integral_constant<int, 1>{});
 }
 
+/// Call body(std::integral_constant<int, V>) with the least number V <= R of vectors that hold so many neurons: of
+/// the last tile, which may be filled in part.
+template <class T, int R, class Body>
+void with_filled(Index neurons, Body&& body) {
+    if constexpr (R > 1)
+        if (neurons <= (R - 1) * simd::kLanes<T>) return with_filled<T, R - 1>(neurons, body);
+    body(std::integral_constant<int, R>{});
+}
+
 /// z[q * z_stride + i] = start[i] + sum_j x(q, j) w[j * width + i] for the rows q of x; start may be null
-/// (zero).
+/// (zero). Of R vectors, which may be the first ones of a wider tile.
 template <class T, int R>
-void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_stride) {
-    constexpr Index lanes = simd::kLanes<T>, width = R * lanes;
+void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_stride,
+             Index width = R * simd::kLanes<T>) {
+    constexpr Index lanes = simd::kLanes<T>;
     for_columns<kColsOf<R>>(x.rows, [&](Index q, auto count) {
         constexpr int C = count();
         Vec<T> acc[C][R];
@@ -87,12 +97,13 @@ void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_strid
     });
 }
 
-/// g[j * width + i] = shrink g[j * width + i] + sum_q x(q, j) c[q * c_stride + i]; where shrink is 0, g is not
-/// read. The rows are taken some at a time: their coefficients are read again for all columns,
+/// g[j * width + i] = shrink g[j * width + i] + sum_q x(q, j) c[q * c_stride + i], of R vectors as above; where
+/// shrink is 0, g is not read. The rows are taken some at a time: their coefficients are read again for all columns,
 /// and each time that costs as much as to load and store the sums.
 template <class T, int R>
-void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrink, T* g) {
-    constexpr Index lanes = simd::kLanes<T>, width = R * lanes, kRows = 256;
+void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrink, T* g,
+              Index width = R * simd::kLanes<T>) {
+    constexpr Index lanes = simd::kLanes<T>, kRows = 256;
     Index q = 0;
     do {
         const Index rows = std::min(kRows, x.rows - q);

@@ -129,7 +129,12 @@ public:
         for (Index q = 0; q < x.rows; q += kRows) {
             const Index rows = std::min(kRows, x.rows - q);
             T* z = value + q * kWidth;
-            tiles::forward<T, R>(x.middle_rows(q, rows), w(t), b(t), z, kWidth);
+            tiles::with_filled<T, R>(filled(t), [&](auto vectors) {
+                constexpr int V = vectors();
+                tiles::forward<T, V>(x.middle_rows(q, rows), w(t), b(t), z, kWidth, kWidth);
+                for (Index k = 0; V < R && k < rows; ++k)
+                    std::fill_n(z + k * kWidth + V * simd::kLanes<T>, (R - V) * simd::kLanes<T>, T(0));
+            });
             evaluate<T>(sigma, rows * kWidth, z, z, slope ? slope + q * kWidth : nullptr, nullptr);
         }
     }

@@ -14,7 +14,8 @@ template <class T, int R>
 class BatchWorker {
 public:
     using Tiles = NeuronTiles<T, R>;
-    static constexpr Index kLeast = 16;  // samples that are a large batch
+    static constexpr Index kLeast = 16,  // samples that are a large batch
+        kAhead = 1;                      // samples are drawn so many pieces ahead
 
     BatchWorker(const Network& network, const SgdParams& params, std::uint64_t seed, const Tiles& tiles,
                 Shared<T>& shared, int rank, int size)
@@ -36,9 +37,11 @@ public:
           noise_(network, params, seed, tiles, first_tile(group0_), first_tile(group1_), shared.rows) {}
 
     /// Advance this thread's tiles of `state` by the block's step. Returns its number if a prediction is not
-    /// finite, or -1; then nothing is written.
-    Index advance(const StepBlock<T>& block, Tiles& state) {
+    /// finite, or -1; then nothing is written. draw() is called before others are waited for.
+    template <class Draw>
+    Index advance(const StepBlock<T>& block, Tiles& state, const Draw& draw) {
         predict(block, state);
+        draw();
         shared_.exchange.meet(rank_, size_);
         if (!find_errors(block)) return block.first;
         const double h = block.h[0];
@@ -84,9 +87,19 @@ private:
                     activate(state, t, block.x, q, value);
                     add_shares<T, R>(state.a(t), rows_from(q), value, f_.data() + q * kLanes);
                 }
-            for (Index q = 0; q < params_.batch; ++q)
-                mine[(g - group0_) * params_.batch + q] = simd::sum<T>(simd::load(f_.data() + q * kLanes));
+            sum_lanes(mine + (g - group0_) * params_.batch);
         }
+    }
+
+    /// The shares of one group, f_ summed over lanes.
+    void sum_lanes(T* to) const {
+        Index q = 0;
+        for (; q + kLanes <= params_.batch; q += kLanes) {
+            simd::Vec<T> f[kLanes];
+            for (Index k = 0; k < kLanes; ++k) f[k] = simd::load(f_.data() + (q + k) * kLanes);
+            simd::store(to + q, simd::sums<T>(f));
+        }
+        for (; q < params_.batch; ++q) to[q] = simd::sum<T>(simd::load(f_.data() + q * kLanes));
     }
 
     /// Errors over the batch size; false if one is not finite.
@@ -117,7 +130,10 @@ private:
             T *const value = activations(t, q), *const slope = value + kChunk * kWidth;
             if (!keeps_) activate(state, t, x, q, value);
             make_coefficients<T, R>(state.a(t), &error_[q], rows_from(q), value, speed, slope, sums);
-            tiles::backward<T, R>(x.middle_rows(q, rows_from(q)), slope, kWidth, shrink, w);
+            tiles::with_filled<T, R>(state.filled(t), [&](auto vectors) {
+                tiles::backward<T, vectors()>(x.middle_rows(q, rows_from(q)), slope, kWidth, shrink, w,
+                                              kWidth);
+            });
             shrink = 1;
         }
         if (!keeps_) std::copy(moved_.begin(), moved_.end(), state.w(t));

@@ -18,7 +18,8 @@ template <class T, int R>
 class Worker {
 public:
     using Tiles = NeuronTiles<T, R>;
-    static constexpr Index kWidth = Tiles::kWidth;
+    static constexpr Index kWidth = Tiles::kWidth,
+                           kAhead = 2;  // samples are drawn so many pieces ahead
 
     Worker(const Network& network, const SgdParams& params, std::uint64_t seed, const Tiles& tiles,
            Shared<T>& shared, int rank, int size)
@@ -53,8 +54,10 @@ public:
 
     /// Advance this thread's tiles of `state` by block.steps steps. Returns the first step with a prediction
     /// that is not finite, or -1; then nothing is written. Rows in the caller's memory are written as a whole
-    /// or not at all: not if somebody wants to stop, or if numbers could leave the finite ones.
-    Index advance(const StepBlock<T>& block, Tiles& state) {
+    /// or not at all: not if somebody wants to stop, or if numbers could leave the finite ones. draw() is called
+    /// before others are waited for.
+    template <class Draw>
+    Index advance(const StepBlock<T>& block, Tiles& state, const Draw& draw) {
         const Index rows = block.steps * params_.batch;
         const bool projected = noise_.active() && shared_.rows > params_.batch;
         decay_.set(block.h, block.block_steps, params_.ridge * params_.rates.w);
@@ -98,6 +101,7 @@ public:
         if (noise_.active() && !projected) noise_.add_direct(block.first, block.h[0], state);
         if (network_.sphere)
             for (Index t = tile0_; t < tile1_; ++t) normalise_tile<T, R>(state.w(t), d_, state.filled(t));
+        draw();
         // Nobody starts on the next block's Gram matrix before.
         if (shared_.rows > params_.batch) shared_.exchange.meet(rank_, size_);
         return -1;

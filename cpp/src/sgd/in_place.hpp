@@ -91,7 +91,7 @@ private:
                         if (stop() || (size > 1 && gives_up(begin, b - first)))
                             end.store(b, std::memory_order_relaxed);
                     });
-                const bool made = worker->advance(block(b), state_) < 0;
+                const bool made = worker->advance(block(b), state_, [] {}) < 0;
                 if (rank == 0) (made ? done_ : doubtful_) += 1;
                 if (!made || b >= end.load(std::memory_order_relaxed)) break;
             }

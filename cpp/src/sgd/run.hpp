@@ -9,12 +9,12 @@
 
 #include "base/crowding.hpp"
 #include "base/parallel.hpp"
-#include "data/chunks.hpp"
 #include "mfcore/sgd/sgd.hpp"
 #include "sgd/batch.hpp"
 #include "sgd/block.hpp"
 #include "sgd/direct.hpp"
 #include "sgd/plan.hpp"
+#include "sgd/samples.hpp"
 #include "sgd/start.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
@@ -27,13 +27,13 @@ public:
     SgdRun(const Network& network, Start start, SamplerPtr sampler, std::uint64_t seed, SgdParams params)
         : network_(network),
           params_(std::move(params)),
-          sampler_(std::move(sampler)),
           seed_(seed),
-          d_(sampler_->dimension()),
+          d_(sampler->dimension()),
           start_(std::move(start)),
           state_(start_.tiles<T, R>(network_, d_, params_.threads)),
           direct_(is_direct(network_, params_, d_, count(), state_.tiles())),
-          steps_(direct_ ? kDirectSteps : choose_steps(network_, params_, d_)) {
+          steps_(direct_ ? kDirectSteps : choose_steps(network_, params_, d_)),
+          samples_(std::move(sampler), seed) {
         if (!params_.start_stays) start_.forget_rows();
     }
 
@@ -85,7 +85,6 @@ public:
         inside_.reset();
         start_ = {};  // the state may be one that did not begin there
         anchor_ = step_ = saved.anchor;
-        held_ = 0;
         diverged_at_ = -1;
     }
     Index block_steps() const override { return steps_; }
@@ -101,29 +100,14 @@ private:
         return params_.total > first ? std::min(steps_, params_.total - first) : steps_;
     }
 
-    /// Draw the samples and step sizes of the next `blocks` blocks. What is held already is not drawn again.
-    void draw(Index blocks, int threads) {
+    /// Begin a segment of so many blocks: its step sizes and samples. A team draws for a microsecond at a time.
+    void open(Index blocks, int team) {
         const Index steps = (blocks - 1) * steps_ + steps_from(anchor_ + (blocks - 1) * steps_);
         h_.resize(steps);
         params_.steps(anchor_, steps, h_.data());
-        const Index have = rows_of(held_), want = steps * params_.batch;
-        if (have >= want) return;
-        const Index count = want - have, first = anchor_ * params_.batch + have;
-        x_.resize(want * d_);
-        y_.resize(want);
-        const int team = team_size(threads);
-        if constexpr (std::is_same_v<T, double>) {
-            draw_samples(*sampler_, seed_, first, {&x_[have * d_], count, d_}, &y_[have], team);
-        } else {
-            drawn_x_.resize(count * d_);
-            drawn_y_.resize(count);
-            draw_samples(*sampler_, seed_, first, {drawn_x_.data(), count, d_}, drawn_y_.data(), team);
-            for_blocks(count, 64, threads_for(count * d_, team), [&](Index, Index begin, Index end) {
-                std::copy(&drawn_x_[begin * d_], drawn_x_.data() + end * d_, &x_[(have + begin) * d_]);
-                std::copy(&drawn_y_[begin], drawn_y_.data() + end, &y_[have + begin]);
-            });
-        }
-        held_ = blocks;
+        const Index rows = steps * params_.batch;
+        samples_.open(anchor_ * params_.batch, rows, rows_of(1),
+                      team > 1 ? std::max<Index>(1, 1280 / d_) : rows);
     }
 
     Index groups() const { return groups_of(state_.tiles()); }
@@ -153,7 +137,6 @@ private:
     /// Advance by blocks, all whole but the last, of `last` steps. step_ and the neurons shown stay those of the
     /// last finite state.
     void advance_blocks(Index blocks, Index last, int threads) {
-        draw(blocks, threads);
         if (!starts()) back_up(threads);
         // Where steps are long, members of a team wait for the scheduler hardly longer than they work, and
         // learning alone would take long.
@@ -170,7 +153,6 @@ private:
         }
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
         crowding_.took(team, seconds.count() / static_cast<double>(std::max<Index>(done, 1)));
-        held_ = 0;
         const Index reached = anchor_ + (done < blocks ? done * steps_ : (blocks - 1) * steps_ + last);
         if (!is_finite(state_, threads)) {  // the neurons were the first to overflow
             if (diverged_at_ < 0) diverged_at_ = reached - 1;
@@ -186,7 +168,6 @@ private:
     /// Advance to a step inside a block, from the block's start, on a copy.
     void advance_inside(Index target, int threads) {
         if (target > anchor_) {
-            draw(1, threads);
             back_up(threads);
             advance(*backup_, 1, target - anchor_, crowding_.team(team_size(threads)));
             if (diverged_at_ < 0 && !is_finite(*backup_, threads)) diverged_at_ = target - 1;
@@ -199,6 +180,7 @@ private:
     /// Run `blocks` blocks on `state`, the last one for `steps` steps only. Returns the blocks done: fewer
     /// if neurons diverge, or if the team is kept from working together.
     Index advance(Tiles& state, Index blocks, Index steps, int team) {
+        open(blocks, team);
         if (direct_) return advance_directly(state, blocks, steps);
         using Batches = BatchWorker<T, R>;
         if (steps_ == 1 && params_.batch >= Batches::kLeast)
@@ -216,6 +198,8 @@ private:
         run_team(team, [&](int rank, int size) {
             std::optional<Member> worker;  // all that it needs is allocated here
             starting.guard([&] { worker.emplace(network_, params_, seed_, state, shared, rank, size); });
+            const auto draw = [&](Index piece) { shared.keeper.guard([&] { samples_.draw(piece); }); };
+            for (Index piece = 0; piece < Member::kAhead; ++piece) draw(piece);
             shared.exchange.meet(rank, size);
             if (starting.failed()) return;
             for (Index b = 0; b < blocks; ++b) {
@@ -223,14 +207,15 @@ private:
                 if (rank == 0 && (shared.idle() || (size > 1 && gives_up(begin, b))))
                     last.store(b, std::memory_order_relaxed);
                 const Index first = anchor_ + b * steps_, whole = steps_from(first);
-                const StepBlock<T> block{{x_.data() + rows_of(b) * d_, whole * params_.batch, d_},
-                                         y_.data() + rows_of(b),
+                const StepBlock<T> block{samples_of(b, b + 1),
+                                         samples_.y(rows_of(b)),
                                          h_.data() + b * steps_,
                                          whole,
                                          b + 1 < blocks ? steps_ : steps,
                                          first,
-                                         samples_of(b + 1)};
-                const Index at = worker->advance(block, state);
+                                         samples_of(b + 1, b + 2)};
+                const Index at = worker->advance(
+                    block, state, [&] { draw(samples_.piece_of(rows_of(b)) + Member::kAhead); });
                 if (rank == 0) (at >= 0 ? bad : done) = at >= 0 ? at : b + 1;
                 if (at >= 0 || b >= last.load(std::memory_order_relaxed)) break;
             }
@@ -241,9 +226,10 @@ private:
         return done;
     }
 
-    MatView<const T> samples_of(Index b) const {
-        const Index first = rows_of(b), end = std::min(rows_of(b + 1), static_cast<Index>(y_.size()));
-        return {x_.data() + first * d_, std::max<Index>(end - first, 0), d_};
+    /// Of blocks `begin` to `end` - 1, as far as the segment goes.
+    MatView<const T> samples_of(Index begin, Index end) const {
+        const Index last = std::min(rows_of(end), samples_.rows());
+        return samples_.x(std::min(rows_of(begin), last), last);
     }
 
     bool gives_up(std::chrono::steady_clock::time_point begin, Index blocks) const {
@@ -254,8 +240,13 @@ private:
     Index advance_directly(Tiles& state, Index blocks, Index steps) {
         const auto at = [&](Index b) {
             const Index count = b + 1 < blocks ? steps_ : steps, first = b * steps_;
-            return StepBlock<T>{
-                {x_.data() + first * d_, count, d_}, &y_[first], &h_[first], count, count, anchor_ + first};
+            samples_.draw(samples_.piece_of(first));
+            return StepBlock<T>{samples_.x(first, first + count),
+                                samples_.y(first),
+                                &h_[first],
+                                count,
+                                count,
+                                anchor_ + first};
         };
         Index made = 0;
         const Index done = direct_blocks<T, R>(network_, params_, state, blocks, at, made);
@@ -263,24 +254,24 @@ private:
         diverged_at_ = anchor_ + done * steps_ + made;
         if (&state != &state_) return done;  // nobody will look at a copy
         go_back(1);
+        open(blocks, 1);
         return direct_blocks<T, R>(network_, params_, state, done, at, made);
     }
 
     Network network_;
     SgdParams params_;
-    SamplerPtr sampler_;
     std::uint64_t seed_;
     Index d_;
     Start start_;  // if it is still there: the neurons at step 0
     Tiles state_;  // at step anchor_, the start of a block
     bool direct_;
     Index steps_;
-    Index anchor_ = 0, step_ = 0, held_ = 0, diverged_at_ = -1;
+    Index anchor_ = 0, step_ = 0, diverged_at_ = -1;
     Crowding crowding_;
     std::optional<Tiles> inside_;  // at step_, if that is inside a block
     std::optional<Tiles> backup_;  // memory for a copy
-    std::vector<T> x_, y_;
-    std::vector<double> h_, drawn_x_, drawn_y_;
+    Samples<T> samples_;
+    std::vector<double> h_;
 };
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline sgd

@@ -166,6 +166,21 @@ void check_cholesky(Index rows, Index cols, bool repeats) {
     REQUIRE(error <= std::sqrt(1e3 * std::numeric_limits<T>::epsilon()) * largest);
 }
 
+template <class T>
+void check_sums() {
+    constexpr Index lanes = simd::kLanes<T>;
+    const auto x = normals<T>(lanes * lanes, 8);
+    simd::Vec<T> v[lanes];
+    for (Index i = 0; i < lanes; ++i) v[i] = simd::load(x.data() + i * lanes);
+    const simd::Vec<T> sums = simd::sums<T>(v);
+    for (Index i = 0; i < lanes; ++i) CHECK(sums[i] == simd::sum<T>(simd::load(x.data() + i * lanes)));
+}
+
+TEST_CASE("sums of several vectors at once have the bits of each") {
+    check_sums<double>();
+    check_sums<float>();
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("products over tiles are those of plain loops", T, double, float) {
