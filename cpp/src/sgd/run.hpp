@@ -39,9 +39,10 @@ public:
 
     End run(Index target, int threads, const StopPredicate& wants_stop) override {
         require(target >= step_, "target", "must not be before the current step", target);
-        // One parallel region per segment of a few milliseconds, so that stops are answered soon.
+        // One parallel region per segment of some milliseconds, so that stops are answered soon.
+        const Index most = samples_.in_pieces() ? 4 : 1;
         const Index segment =
-            std::max<Index>(1, std::min<Index>(4096, (1 << 19) / std::max<Index>(d_, 1)) / rows_of(1));
+            std::max<Index>(1, most * std::min<Index>(4096, (1 << 19) / std::max<Index>(d_, 1)) / rows_of(1));
         StopPoll stop(wants_stop);
         try {
             while (diverged_at_ < 0 && anchor_ + steps_ <= target && !stop()) {

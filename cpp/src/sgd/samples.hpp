@@ -20,13 +20,15 @@ public:
     Samples(SamplerPtr sampler, std::uint64_t seed)
         : sampler_(std::move(sampler)), seed_(seed), d_(sampler_->dimension()) {}
 
+    /// Whether a segment takes the same memory however long it is.
+    bool in_pieces() const { return sampler_->concurrent(); }
     /// Begin a segment: samples first .. first + rows - 1, in blocks of `block`, drawn at least `chunk` at a time.
     void open(Index first, Index rows, Index block, Index chunk) {
         constexpr Index kPiece = 4096;  // numbers, at least
-        const Index held = !sampler_->concurrent() && first == first_ ? rows_ : 0;
+        const Index held = !in_pieces() && first == first_ ? rows_ : 0;
         first_ = first;
         rows_ = std::max(held, rows);
-        piece_ = sampler_->concurrent() ? (kPiece + block * d_ - 1) / (block * d_) * block : rows_;
+        piece_ = in_pieces() ? (kPiece + block * d_ - 1) / (block * d_) * block : rows_;
         chunk_ = chunk;
         const Index pieces = std::min(kPieces, (rows_ + piece_ - 1) / piece_);
         if (y_.size() < static_cast<std::size_t>(pieces * piece_)) {
@@ -34,7 +36,7 @@ public:
             y_.resize(pieces * piece_);
         }
         next_ = 0;
-        if (sampler_->concurrent()) return;
+        if (in_pieces()) return;
         next_ = rows_;
         if (held == rows_) return;
         rows_ = held;  // if the sampler throws
