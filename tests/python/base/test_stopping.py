@@ -215,9 +215,10 @@ time.sleep({wait})
 
 
 def test_ctrl_c_at_any_moment_after_the_start_returns_the_same_prefix():
-    # Every save point is expensive here, and the signal comes at one of 12 moments of a run.
+    # Every save point is expensive here, and the signal comes at one of 12 moments of a run that takes
+    # twice as long as the last of them.
     setup = (
-        "m = model_of(30, mf.activations.erf); method = mf.SGD(neurons=400, step=1e-3); whole = None;"
+        "m = model_of(30, mf.activations.erf); method = mf.SGD(neurons=800, step=1e-3); whole = None;"
         "import tempfile; file = tempfile.mktemp(suffix='.npz')"
     )
     call = """
