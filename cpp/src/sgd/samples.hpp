@@ -22,9 +22,9 @@ public:
 
     /// Whether a segment takes the same memory however long it is.
     bool in_pieces() const { return sampler_->concurrent(); }
-    /// Begin a segment: samples first .. first + rows - 1, in blocks of `block`, drawn at least `chunk` at a time.
+    /// Begin a segment: samples first .. first + rows - 1, in blocks of `block`, drawn at most `chunk` at a time.
     void open(Index first, Index rows, Index block, Index chunk) {
-        constexpr Index kPiece = 4096;  // numbers, at least
+        constexpr Index kPiece = 4096;  // numbers of a piece, at least
         const Index held = !in_pieces() && first == first_ ? rows_ : 0;
         first_ = first;
         rows_ = std::max(held, rows);
