@@ -138,7 +138,8 @@ MFCORE_INLINE SplitExp<T> split_exp(Vec<T> x, T magic = ExpTable<T>::kMagic) {
     return split_exp<T>(shifted_n, (x - n * Table::kLn2High) - n * Table::kLn2Low);
 }
 
-/// e^x and e^x - 1 for x <= 0: what the saturating functions need. There the whole power of two exists.
+/// e^x and e^x - 1 for x <= 0: what the saturating functions need. There the whole power of two exists. Below the
+/// normal numbers the limits 0 and -1 are put in at the end, where nothing waits for the comparison.
 template <class T>
 struct Decay {
     Vec<T> exp, expm1;
@@ -147,9 +148,10 @@ template <class T>
 MFCORE_INLINE Decay<T> decay(Vec<T> x) {
     using Table = ExpTable<T>;
     const IntVec<T> gone = x < Table::kLowest;
-    const SplitExp<T> e = split_exp<T>(select<T>(gone, fill(Table::kLowest), x), Table::kMagic + T(1));
+    const SplitExp<T> e = split_exp<T>(x, Table::kMagic + T(1));
     const Vec<T> power = e.half_scale;
-    return {select<T>(gone, Vec<T>{}, power * e.minus1 + power), power * e.minus1 + (power - T(1))};
+    return {select<T>(gone, Vec<T>{}, power * e.minus1 + power),
+            select<T>(gone, fill(T(-1)), power * e.minus1 + (power - T(1)))};
 }
 
 template <class T>

@@ -8,7 +8,9 @@
 // with accumulators in registers, A streamed as whole vectors and B broadcast element by element: nothing is
 // packed.
 #include <algorithm>
-#include <vector>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
 
 #include "base/simd.hpp"
 
@@ -25,16 +27,15 @@ inline constexpr int kColsOf = simd::kBytes == 64 || R == 3 ? kCols
                                : R == 2                     ? 6
                                                             : 8;
 
-/// acc[c][r] += sum_{k < depth} A[k][r] B[k][c], where A[k] = R vectors at a + k * a_step and
-/// B[k][c] = b[k * b_step + c * b_col].
-template <class T, int R, int C, bool kUnitCols>
-inline void accumulate(Index depth, const T* a, Index a_step, const T* b, Index b_step, Index b_col,
-                       Vec<T> (&acc)[C][R]) {
+/// acc[c][r] += sum_{k < depth} A[k][r] B[k][c], where A[k][r] = a(k, r) and B[k][c] = b[k * b_step + c * b_col].
+template <class T, int R, int C, bool kUnitCols, class Vectors>
+inline void accumulate_of(Index depth, Vectors&& a, const T* b, Index b_step, Index b_col,
+                          Vec<T> (&acc)[C][R]) {
     for (Index k = 0; k < depth; ++k) {
         Vec<T> column[R];
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) {
-            Vec<T> v = simd::load<T>(a + k * a_step + r * simd::kLanes<T>);
+            Vec<T> v = a(k, r);
             simd::pin(v);
             column[r] = v;
         }
@@ -45,6 +46,15 @@ inline void accumulate(Index depth, const T* a, Index a_step, const T* b, Index 
             for (int r = 0; r < R; ++r) acc[c][r] += column[r] * x;
         }
     }
+}
+
+/// The same where A[k] lies in memory: R vectors at a + k * a_step.
+template <class T, int R, int C, bool kUnitCols>
+inline void accumulate(Index depth, const T* a, Index a_step, const T* b, Index b_step, Index b_col,
+                       Vec<T> (&acc)[C][R]) {
+    accumulate_of<T, R, C, kUnitCols>(
+        depth, [&](Index k, int r) { return simd::load<T>(a + k * a_step + r * simd::kLanes<T>); }, b, b_step,
+        b_col, acc);
 }
 
 /// Call body(c, r) for the vectors of a block of accumulators. The loops are unrolled before the compiler decides
@@ -68,6 +78,16 @@ inline void for_columns(Index n, Body&& body) {
     }
     for (; c + 2 <= n; c += 2) body(c, std::integral_constant<int, 2>{});
     for (; c < n; ++c) body(c, std::integral_constant<int, 1>{});
+}
+
+/// Call body(std::integral_constant<int, C>) for the first columns of n > 0: Most, or 2, or 1. Returns how many.
+template <int Most, class Body>
+inline Index with_first_columns(Index n, Body&& body) {
+    if (n < Most) {
+        if constexpr (Most > 1) return with_first_columns<(Most > 2 ? 2 : 1)>(n, body);
+    }
+    body(std::integral_constant<int, Most>{});
+    return Most;
 }
 
 /// Call body(std::integral_constant<int, V>) with the least number V <= R of vectors that hold so many neurons: of
@@ -98,26 +118,40 @@ void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_strid
 }
 
 /// g[j * width + i] = shrink g[j * width + i] + sum_q x(q, j) c[q * c_stride + i], of R vectors as above; where
-/// shrink is 0, g is not read. The rows are taken some at a time: their coefficients are read again for all columns,
-/// and each time that costs as much as to load and store the sums.
-template <class T, int R>
-void backward(MatView<const T> x, const T* coefficients, Index c_stride, T shrink, T* g,
-              Index width = R * simd::kLanes<T>) {
+/// shrink is 0, g is not read. The rows are taken some at a time: their coefficients c are read again for all
+/// columns, and each time that costs as much as to load and store the sums.
+///
+/// Coefficients that are still to be made are made on the way: make(q, r) writes vector r of row q of c and returns
+/// it. Only the first columns call it; what it reads arrives while they are multiplied.
+template <class T, int R, class Make = const std::nullptr_t>
+void backward(MatView<const T> x, const T* c, Index c_stride, T shrink, T* g,
+              Index width = R * simd::kLanes<T>, Make&& make = nullptr) {
     constexpr Index lanes = simd::kLanes<T>, kRows = 256;
     Index q = 0;
     do {
         const Index rows = std::min(kRows, x.rows - q);
         const T keep = q == 0 ? shrink : T(1);
-        for_columns<kColsOf<R>>(x.cols, [&](Index j, auto count) {
+        const auto columns = [&](Index j, auto count, auto&& coefficient) {
             constexpr int C = count();
             Vec<T> acc[C][R];
             T* const sum = g + j * width;
-            each_vector<C, R>([&](int c, int r) {
-                acc[c][r] = keep == 0 ? Vec<T>{} : keep * simd::load<T>(sum + c * width + r * lanes);
+            each_vector<C, R>([&](int k, int r) {
+                acc[k][r] = keep == 0 ? Vec<T>{} : keep * simd::load<T>(sum + k * width + r * lanes);
             });
-            accumulate<T, R, C, true>(rows, coefficients + q * c_stride, c_stride, x.data + q * x.stride + j,
-                                      x.stride, 1, acc);
-            each_vector<C, R>([&](int c, int r) { simd::store<T>(sum + c * width + r * lanes, acc[c][r]); });
+            accumulate_of<T, R, C, true>(rows, coefficient, x.data + q * x.stride + j, x.stride, 1, acc);
+            each_vector<C, R>([&](int k, int r) { simd::store<T>(sum + k * width + r * lanes, acc[k][r]); });
+        };
+        Index made = 0;
+        if constexpr (!std::is_same_v<std::remove_cvref_t<Make>, std::nullptr_t>) {
+            made = with_first_columns<kColsOf<R> / 2>(x.cols, [&](auto count) {
+                auto mine = make;  // what it sums up stays in registers
+                columns(0, count, [&](Index k, int r) { return mine(q + k, r); });
+                make = mine;
+            });
+        }
+        for_columns<kColsOf<R>>(x.cols - made, [&](Index j, auto count) {
+            columns(made + j, count,
+                    [&](Index k, int r) { return simd::load<T>(c + (q + k) * c_stride + r * lanes); });
         });
         q += kRows;
     } while (q < x.rows);

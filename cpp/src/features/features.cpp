@@ -76,6 +76,27 @@ void add_partials(Index tiles, Index rows, Index stride, const double* partial, 
         for (Index q = 0; q < rows; ++q) f[q] += partial[t * stride + q];
 }
 
+/// e_q s'_qi of a tile, for tiles::backward, which calls for each once: they take the place of the slopes. Sums up
+/// e_q s_qi and e_q s'_qi.
+template <int R>
+struct Weighed {
+    const double *e, *value;
+    double* slope;
+    simd::Vec<double> sum_s[R] = {}, sum_slope[R] = {};
+
+    void add_value(Index q, int r) { sum_s[r] += e[q] * simd::load(value + at(q, r)); }
+    simd::Vec<double> operator()(Index q, int r) {
+        add_value(q, r);
+        const simd::Vec<double> es = e[q] * simd::load(slope + at(q, r));
+        simd::store(slope + at(q, r), es);
+        sum_slope[r] += es;
+        return es;
+    }
+
+private:
+    static Index at(Index q, int r) { return (q * R + r) * simd::kLanes<double>; }
+};
+
 /// Sums over samples for one set of neurons: sum_q e_q s_qi, sum_q e_q s'_qi and sum_q e_q s'_qi x_q.
 template <int R>
 class Projection {
@@ -90,28 +111,22 @@ public:
 
     /// Add a chunk of samples for tile t; the slopes are overwritten by e_q s'_qi.
     void add(Index t, ConstMat x, const double* e, const double* value, double* slope) {
-        constexpr Index lanes = simd::kLanes<double>;
-        const bool gradient = !sum_slope_.empty();
-        simd::Vec<double> s[R], c[R];
-        for (int r = 0; r < R; ++r) {
-            s[r] = simd::load(&sum_s_[t * kWidth + r * lanes]);
-            c[r] = gradient ? simd::load(&sum_slope_[t * kWidth + r * lanes]) : simd::Vec<double>{};
+        Weighed<R> weighed{.e = e, .value = value, .slope = slope};
+        each_sum(t, [&](double* s, double* c, int r) {
+            weighed.sum_s[r] = simd::load(s);
+            weighed.sum_slope[r] = c ? simd::load(c) : simd::Vec<double>{};
+        });
+        if (sum_slope_.empty()) {
+            for (Index q = 0; q < x.rows; ++q)
+                for (int r = 0; r < R; ++r) weighed.add_value(q, r);
+        } else {
+            double* const sum_x = &sum_x_[t * kWidth * tiles_.dimension()];
+            tiles::backward<double, R>(x, slope, kWidth, 1.0, sum_x, kWidth, weighed);
         }
-        // Both sums in one loop: each waits for its own additions.
-        for (Index q = 0; q < x.rows; ++q) {
-            for (int r = 0; r < R; ++r) {
-                const Index at = q * kWidth + r * lanes;
-                s[r] += e[q] * simd::load(value + at);
-                if (!gradient) continue;
-                const simd::Vec<double> es = e[q] * simd::load(slope + at);
-                simd::store(slope + at, es);
-                c[r] += es;
-            }
-        }
-        for (int r = 0; r < R; ++r) simd::store(&sum_s_[t * kWidth + r * lanes], s[r]);
-        if (!gradient) return;
-        for (int r = 0; r < R; ++r) simd::store(&sum_slope_[t * kWidth + r * lanes], c[r]);
-        tiles::backward<double, R>(x, slope, kWidth, 1.0, &sum_x_[t * kWidth * tiles_.dimension()]);
+        each_sum(t, [&](double* s, double* c, int r) {
+            simd::store(s, weighed.sum_s[r]);
+            if (c) simd::store(c, weighed.sum_slope[r]);
+        });
     }
 
     void write(const Network& network, double scale, const PotentialOut& out) const {
@@ -130,6 +145,15 @@ public:
     }
 
 private:
+    /// Call body(sum of values, sum of slopes or null, r) for the vectors of tile t.
+    template <class Body>
+    void each_sum(Index t, Body&& body) {
+        for (int r = 0; r < R; ++r) {
+            const Index at = t * kWidth + r * simd::kLanes<double>;
+            body(&sum_s_[at], sum_slope_.empty() ? nullptr : &sum_slope_[at], r);
+        }
+    }
+
     const NeuronTiles<double, R>& tiles_;
     Scratch<double> sum_s_, sum_slope_, sum_x_;
 };
