@@ -1,6 +1,8 @@
 // Predictions, potentials and their gradients as sums over samples (eqs. (2.1) to (2.4)), tile by tile.
 #include "mfcore/features/features.hpp"
 
+#include <memory>
+
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
 #include "base/shares.hpp"
@@ -67,6 +69,46 @@ void weigh(Index rows, const double* value, const double* masses, double* partia
         for (int r = 0; r < R; ++r) sum += m[r] * simd::load(value + (q * R + r) * lanes);
         partial[q] = simd::sum<double>(sum);
     }
+}
+
+/// What a measure adds up to on samples, f_q = sum_i m_i a_i sigma(z_qi), tile by tile.
+class Field {
+public:
+    virtual ~Field() = default;
+    virtual Index tiles() const = 0;
+    /// share[q] = the sum over the neurons of tile t, for the rows q of x.
+    virtual void share_of(Index t, ConstMat x, double* share) const = 0;
+};
+
+template <int R>
+class FieldOf final : public Field {
+public:
+    FieldOf(const Network& network, const Measure& rho, int threads)
+        : sigma_(network.activation),
+          tiles_(network, rho.points, threads),
+          masses_(masses_of(tiles_, rho.weights)) {}
+
+    Index tiles() const override { return tiles_.tiles(); }
+    void share_of(Index t, ConstMat x, double* share) const override {
+        constexpr Index kWidth = NeuronTiles<double, R>::kWidth, kRows = 64;
+        alignas(64) double value[kRows * kWidth];
+        for (Index q = 0; q < x.rows; q += kRows) {
+            const Index rows = std::min(kRows, x.rows - q);
+            tiles_.activate(sigma_, t, x.middle_rows(q, rows), value, nullptr);
+            weigh<R>(rows, value, &masses_[t * kWidth], share + q);
+        }
+    }
+
+private:
+    const Activation& sigma_;
+    NeuronTiles<double, R> tiles_;
+    Scratch<double> masses_;
+};
+
+std::unique_ptr<Field> field_of(const Network& network, const Measure& rho, int threads) {
+    return with_tile_width<double>(rho.points.rows, [&](auto width) -> std::unique_ptr<Field> {
+        return std::make_unique<FieldOf<width()>>(network, rho, threads);
+    });
 }
 
 /// f[q] = sum over tiles, in tile order, of their partial sums: the same bits for any number of threads.
@@ -158,7 +200,7 @@ private:
     Scratch<double> sum_s_, sum_slope_, sum_x_;
 };
 
-template <int R, int S>
+template <int R>
 Index potential_of(const Network& network, ConstMat theta, const Measure* rho, const Sampler& sampler,
                    std::uint64_t seed, Index samples, const PotentialOut& out, const RunOptions& options) {
     const Index d = sampler.dimension();
@@ -168,18 +210,16 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     const bool shared = rho && rho->points.data == theta.data && rho->points.rows == theta.rows &&
                         rho->points.stride == theta.stride;
     const NeuronTiles<double, R> tiles(network, theta, options.threads);
-    const NeuronTiles<double, S> sources(network, rho && !shared ? rho->points : theta.middle_rows(0, 0),
-                                         options.threads);
-    const Index chunk = std::min(samples, chunk_size(std::max(tiles.count(), sources.count()), d));
-    const int threads =
-        threads_for(activation_cost(chunk, tiles.count() + sources.count(), d), options.threads);
+    const auto field = rho && !shared ? field_of(network, *rho, options.threads) : nullptr;
+    const Index sources = field ? rho->points.rows : 0;
+    const Index chunk = std::min(samples, chunk_size(std::max(tiles.count(), sources), d));
+    const int threads = threads_for(activation_cost(chunk, tiles.count() + sources, d), options.threads);
 
     Activations<R> own(tiles, wanted || shared ? chunk : 0, gradient);
-    Activations<S> theirs(sources, chunk, false);
     Projection<R> projection(tiles, gradient);
-    const auto masses_own = shared ? masses_of(tiles, rho->weights) : Scratch<double>{};
-    const auto masses = rho && !shared ? masses_of(sources, rho->weights) : Scratch<double>{};
-    Scratch<double> f(chunk), e(chunk), partial(std::max(tiles.tiles(), sources.tiles()) * chunk);
+    const auto masses = shared ? masses_of(tiles, rho->weights) : Scratch<double>{};
+    const Index parts = shared ? tiles.tiles() : field ? field->tiles() : 0;
+    Scratch<double> f(chunk), e(chunk), partial(parts * chunk);
 
     double squares = 0;
     ConstMat before;  // the chunk whose activations are there
@@ -195,26 +235,18 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
         const ConstMat batch = chunks.x();
         const double* const y = chunks.y();
         const Index rows = batch.rows;
-        const auto forward = [&](Index t, auto& activations, const Scratch<double>& m, auto width) {
-            activations.compute(network.activation, t, batch);
-            if (!m.empty()) {
-                constexpr int W = width();
-                weigh<W>(rows, activations.value(t), &m[t * activations.kWidth], &partial[t * chunk]);
-            }
-        };
         // What the chunk before adds to the sums waits until here: a tile is fetched once for both, its
         // activations take the place of those just read, and threads meet once a chunk.
         if (wanted || shared) {
             for_shares(tiles.tiles(), threads, [&](Index t) {
                 project(t);
-                forward(t, own, masses_own, std::integral_constant<int, R>{});
+                own.compute(network.activation, t, batch);
+                if (shared) weigh<R>(rows, own.value(t), &masses[t * tiles.kWidth], &partial[t * chunk]);
             });
         }
-        if (!shared && rho) {
-            for_shares(sources.tiles(), threads,
-                       [&](Index t) { forward(t, theirs, masses, std::integral_constant<int, S>{}); });
-        }
-        add_partials(shared ? tiles.tiles() : sources.tiles(), rows, chunk, partial.data(), f.data());
+        if (field)
+            for_shares(parts, threads, [&](Index t) { field->share_of(t, batch, &partial[t * chunk]); });
+        add_partials(parts, rows, chunk, partial.data(), f.data());
         for (Index q = 0; q < rows; ++q) {
             e[q] = f[q] - y[q];
             squares += e[q] * e[q];
@@ -235,23 +267,17 @@ void predict(const Network& network, const Measure& rho, ConstMat x, double* f, 
     require(f != nullptr || x.rows == 0, "f", "must not be null", "null");
     require_rows(network, rho.points, x.cols, "measure");
     require(rho.points.rows > 0, "measure", "must not be empty", rho.points.rows);
-    with_tile_width<double>(rho.points.rows, [&](auto width) {
-        constexpr int R = width();
-        const NeuronTiles<double, R> tiles(network, rho.points, threads);
-        const auto masses = masses_of(tiles, rho.weights);
-        constexpr Index kRows = 64;
-        const int team = threads_for(activation_cost(x.rows, tiles.count(), x.cols), threads);
-        for_blocks(x.rows, kRows, team, [&](Index, Index begin, Index end) {
-            const Index rows = end - begin;
-            Scratch<double> value(rows * tiles.kWidth), partial(rows);
-            std::fill(f + begin, f + end, 0.0);
-            for (Index t = 0; t < tiles.tiles(); ++t) {
-                if (t % 64 == 0) check_stop();
-                tiles.activate(network.activation, t, x.middle_rows(begin, rows), value.data(), nullptr);
-                weigh<R>(rows, value.data(), &masses[t * tiles.kWidth], partial.data());
-                for (Index q = 0; q < rows; ++q) f[begin + q] += partial[q];
-            }
-        });
+    const auto field = field_of(network, rho, threads);
+    constexpr Index kRows = 64;
+    const int team = threads_for(activation_cost(x.rows, rho.points.rows, x.cols), threads);
+    for_blocks(x.rows, kRows, team, [&](Index, Index begin, Index end) {
+        double share[kRows];
+        std::fill(f + begin, f + end, 0.0);
+        for (Index t = 0; t < field->tiles(); ++t) {
+            if (t % 64 == 0) check_stop();
+            field->share_of(t, x.middle_rows(begin, end - begin), share);
+            for (Index q = begin; q < end; ++q) f[q] += share[q - begin];
+        }
     });
 }
 
@@ -262,10 +288,7 @@ Index potential(const Network& network, ConstMat theta, const Measure* rho, cons
     if (rho) require_rows(network, rho->points, sampler.dimension(), "measure");
     require(!rho || rho->points.rows > 0, "measure", "must not be empty", 0);
     return with_tile_width<double>(theta.rows, [&](auto width) {
-        return with_tile_width<double>(rho ? rho->points.rows : 1, [&](auto source_width) {
-            return potential_of<width(), source_width()>(network, theta, rho, sampler, seed, samples, out,
-                                                         options);
-        });
+        return potential_of<width()>(network, theta, rho, sampler, seed, samples, out, options);
     });
 }
 
