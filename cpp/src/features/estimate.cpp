@@ -77,20 +77,9 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
         for (Index j = 0; j < d; ++j)
             put(out.grad_V, out.grad_V_error, row + network.w_at() + j, linear.x(), linear.x_at(i, j), a[i]);
     }
-    if (out.U) {
-        // Pair of tiles by pair of tiles, while it is in the cache; each block of rows is written by one thread.
-        for_blocks(n, kWidth, threads, [&](Index, Index begin, Index end) {
-            for (Index left = 0; left < n; left += kWidth) {
-                const Index from = begin >= left ? pairs.at(begin, left) : pairs.at(left, begin);
-                for (Index i = begin; i < end; ++i)
-                    for (Index j = left; j < std::min(n, left + kWidth); ++j) {
-                        const Index row = i - begin, col = j - left;
-                        const Index at = i >= j ? col * kWidth + row : row * kWidth + col;
-                        put(out.U, out.U_error, i * n + j, pairs.moments(), from + at, a[i] * a[j]);
-                    }
-            }
-        });
-    }
+    if (out.U) pairs.put(pairs.moments().means(), a, a, false, {out.U, n, n, n}, threads);
+    if (out.U && out.U_error)
+        pairs.put(pairs.moments().errors(), a, a, true, {out.U_error, n, n, n}, threads);
     return done;
 }
 
@@ -125,12 +114,7 @@ Index interaction_of(const Network& network, ConstMat theta, ConstMat other, con
     };
     const Index done = for_chunks(sampler, seed, samples, chunk, threads, options.wants_stop, add);
     if (done == 0) return 0;
-    const NeuronTiles<double, R>& columns = same ? tiles : others;
-    for (Index i = 0; i < out.rows; ++i)
-        for (Index j = 0; j < out.cols; ++j) {
-            const Index at = same && i < j ? pairs.at(j, i) : pairs.at(i, j);
-            out(i, j) = tiles.a(0)[i] * columns.a(0)[j] * pairs.moments().mean(at);
-        }
+    pairs.put(pairs.moments().means(), tiles.a(0), (same ? tiles : others).a(0), false, out, threads);
     return done;
 }
 

@@ -7,6 +7,7 @@
 #include "base/scratch.hpp"
 #include "base/shares.hpp"
 #include "data/chunks.hpp"
+#include "features/weighed.hpp"
 #include "network/neurons.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline features {
@@ -118,27 +119,6 @@ void add_partials(Index tiles, Index rows, Index stride, const double* partial, 
         for (Index q = 0; q < rows; ++q) f[q] += partial[t * stride + q];
 }
 
-/// e_q s'_qi of a tile, for tiles::backward, which calls for each once: they take the place of the slopes. Sums up
-/// e_q s_qi and e_q s'_qi.
-template <int R>
-struct Weighed {
-    const double *e, *value;
-    double* slope;
-    simd::Vec<double> sum_s[R] = {}, sum_slope[R] = {};
-
-    void add_value(Index q, int r) { sum_s[r] += e[q] * simd::load(value + at(q, r)); }
-    simd::Vec<double> operator()(Index q, int r) {
-        add_value(q, r);
-        const simd::Vec<double> es = e[q] * simd::load(slope + at(q, r));
-        simd::store(slope + at(q, r), es);
-        sum_slope[r] += es;
-        return es;
-    }
-
-private:
-    static Index at(Index q, int r) { return (q * R + r) * simd::kLanes<double>; }
-};
-
 /// Sums over samples for one set of neurons: sum_q e_q s_qi, sum_q e_q s'_qi and sum_q e_q s'_qi x_q.
 template <int R>
 class Projection {
@@ -159,8 +139,7 @@ public:
             weighed.sum_slope[r] = c ? simd::load(c) : simd::Vec<double>{};
         });
         if (sum_slope_.empty()) {
-            for (Index q = 0; q < x.rows; ++q)
-                for (int r = 0; r < R; ++r) weighed.add_value(q, r);
+            weighed.add_values(x.rows);
         } else {
             double* const sum_x = &sum_x_[t * kWidth * tiles_.dimension()];
             tiles::backward<double, R>(x, slope, kWidth, 1.0, sum_x, kWidth, weighed);

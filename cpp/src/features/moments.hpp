@@ -7,13 +7,15 @@
 #include <cmath>
 #include <vector>
 
+#include "features/weighed.hpp"
 #include "network/neurons.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline features {
 
 /// Samples of one block: at least 20 blocks for a useful error, at most 512 samples each so that a block of a
 /// tile stays in cache.
-inline Index block_length(Index samples) { return std::clamp<Index>((samples + 19) / 20, 1, 512); }
+inline constexpr Index kMostSamples = 512;
+inline Index block_length(Index samples) { return std::clamp<Index>((samples + 19) / 20, 1, kMostSamples); }
 
 /// Weights with which one more block mean enters a running mean and its sum of squared deviations (Welford,
 /// weighted by length).
@@ -82,6 +84,8 @@ public:
     }
     double mean(Index at) const { return mean_[at]; }
     double error(Index at) const { return spread_[at]; }
+    const double* means() const { return mean_.data(); }
+    const double* errors() const { return spread_.data(); }
 
 private:
     Index size_;
@@ -122,7 +126,32 @@ public:
     const BlockMoments& moments() const { return moments_; }
     BlockMoments& moments() { return moments_; }
 
+    /// out(i, j) = a_i b_j of(pair), of the means or the errors; by the factor's size where `absolute`.
+    void put(const double* of, const double* a, const double* b, bool absolute, Mat out, int threads) const {
+        for_blocks(out.rows, kWidth, threads, [&](Index, Index begin, Index end) {
+            for (Index left = 0; left < out.cols; left += kWidth) {
+                const Index cols = std::min(kWidth, out.cols - left);
+                const Mat block(&out(begin, left), end - begin, cols, out.stride);
+                fill(of, begin, left, block);
+                for (Index i = 0; i < block.rows; ++i)
+                    for (Index j = 0; j < cols; ++j) {
+                        const double factor = a[begin + i] * b[left + j];
+                        block(i, j) *= absolute ? std::abs(factor) : factor;
+                    }
+            }
+        });
+    }
+
 private:
+    /// block(i, j) = of[at(begin + i, left + j)]; of one set of neurons those above the diagonal are those below it.
+    void fill(const double* of, Index begin, Index left, Mat block) const {
+        if (!symmetric_ || begin > left) return tiles::unpack_columns<double, R>(of + at(begin, left), block);
+        for (Index i = 0; i < block.rows; ++i) {
+            if (begin < left) std::copy_n(of + at(left, begin + i), block.cols, block.row(i));
+            for (Index j = 0; begin == left && j < block.cols; ++j)
+                block(i, j) = of[at(begin + std::max(i, j), begin + std::min(i, j))];
+        }
+    }
     struct Group {
         Index i, j;
     };
@@ -177,28 +206,24 @@ public:
 
     /// Slopes are overwritten by -y_q s'_qi.
     void add(Index t, const SampleBlock& block, ConstMat x, const double* y, const double* s, double* slope) {
-        constexpr Index lanes = simd::kLanes<double>;
-        double sums[kWidth], slope_sums[kWidth];
-        for (int r = 0; r < R; ++r) {
-            simd::Vec<double> sum{}, sum_slope{};
-            for (Index q = 0; q < block.length; ++q) {
-                const Index at = (block.begin + q) * kWidth + r * lanes;
-                sum -= y[block.begin + q] * simd::load(s + at);
-                if (!gradient_) continue;
-                const simd::Vec<double> c = -y[block.begin + q] * simd::load(slope + at);
-                simd::store(slope + at, c);
-                sum_slope += c;
-            }
-            simd::store(sums + r * lanes, sum);
-            simd::store(slope_sums + r * lanes, sum_slope);
+        double e[kMostSamples], sums[kWidth];
+        for (Index q = 0; q < block.length; ++q) e[q] = -y[block.begin + q];
+        const Index first = block.begin * kWidth;
+        Weighed<R> weighed{.e = e, .value = s + first, .slope = gradient_ ? slope + first : nullptr};
+        const auto update = [&](BlockMoments& moments, const simd::Vec<double>* sum) {
+            for (int r = 0; r < R; ++r) simd::store(sums + r * simd::kLanes<double>, sum[r]);
+            moments.update(t * kWidth, sums, kWidth, block.scale, block.weight);
+        };
+        if (gradient_) {
+            Scratch<double> products(d_ * kWidth);
+            tiles::backward<double, R>(x.middle_rows(block.begin, block.length), slope + first, kWidth, 0.0,
+                                       products.data(), kWidth, weighed);
+            x_.update(t * kWidth * d_, products.data(), d_ * kWidth, block.scale, block.weight);
+            update(slope_, weighed.sum_slope);
+        } else {
+            weighed.add_values(block.length);
         }
-        value_.update(t * kWidth, sums, kWidth, block.scale, block.weight);
-        if (!gradient_) return;
-        slope_.update(t * kWidth, slope_sums, kWidth, block.scale, block.weight);
-        Scratch<double> products(d_ * kWidth);
-        tiles::backward<double, R>(x.middle_rows(block.begin, block.length), slope + block.begin * kWidth,
-                                   kWidth, 0.0, products.data());
-        x_.update(t * kWidth * d_, products.data(), d_ * kWidth, block.scale, block.weight);
+        update(value_, weighed.sum_s);
     }
 
     const BlockMoments& value() const { return value_; }
