@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -101,8 +100,10 @@ def measure(case: Case, where: tuple[str, str, int, bool], repeats: int) -> list
             agreement = {name: process.ask("result")["distance"] for name, process in processes.items()}
             if case.distance is None:
                 agreement = _agreement(case, folder)
-            best, faults = dict.fromkeys(processes, float("inf")), {}
+            best, faults, limit = dict.fromkeys(processes, float("inf")), {}, 0.0
             for _ in range(min(repeats, 2) if case.long else repeats):
+                time.sleep(PAUSE)
+                limit = max(limit, _limit(case))
                 for name, process in processes.items():
                     time.sleep(PAUSE)
                     answer = process.ask(f"again {1 if case.long else CALLS}")
@@ -118,7 +119,8 @@ def measure(case: Case, where: tuple[str, str, int, bool], repeats: int) -> list
         seconds, bar = best[name] / unit[name], case.bars.get(name)
         ratio, fraction, bound = seconds / ours, None, ""
         if name == "mfcore":
-            fraction, bound = _fraction(case, seconds)
+            if limit:
+                fraction, bound = (case.flops or case.bytes or 0.0) / seconds / limit, _bound(case)
             bar = case.peak_bar
         agreed = agreement.get(name)
         agrees = (agreed or 0.0) <= (AGREEMENT if case.tolerance is None else case.tolerance)
@@ -143,23 +145,15 @@ def measure(case: Case, where: tuple[str, str, int, bool], repeats: int) -> list
     return rows
 
 
-def _fraction(case: Case, seconds: float) -> tuple[float | None, str]:
-    """The share of the machine's best that a step reaches, and of what: arithmetic or memory."""
+def _limit(case: Case) -> float:
+    """The most operations, or bytes, a second that this machine does now: that changes from minute to minute."""
     if case.flops:
-        return case.flops / seconds * 1e-9 / _peak(case.threads, case.single_precision), "FMA"
-    if case.bytes:
-        return case.bytes / seconds * 1e-9 / _bandwidth(case.threads), "memory"
-    return None, ""
+        return 1e9 * _core.fma_peak(case.threads, case.single_precision)
+    return 1e9 * _core.memory_bandwidth(case.threads) if case.bytes else 0.0
 
 
-@cache
-def _peak(threads: int, single_precision: bool) -> float:
-    return _core.fma_peak(threads, single_precision)
-
-
-@cache
-def _bandwidth(threads: int) -> float:
-    return _core.memory_bandwidth(threads)
+def _bound(case: Case) -> str:
+    return "FMA" if case.flops else "memory"
 
 
 def _agreement(case: Case, folder: str) -> dict[str, float | None]:

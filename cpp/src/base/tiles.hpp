@@ -99,22 +99,52 @@ void with_filled(Index neurons, Body&& body) {
     body(std::integral_constant<int, R>{});
 }
 
+/// C rows of forward(), from x on. Never inline: the registers are for these sums alone.
+template <class T, int R, int C>
+[[gnu::noinline]] void forward_rows(Index d, const T* x, Index x_stride, const T* w, Index width,
+                                    const T* start, T* z, Index z_stride) {
+    constexpr Index lanes = simd::kLanes<T>;
+    Vec<T> acc[C][R];
+    each_vector<C, R>([&](int c, int r) { acc[c][r] = start ? simd::load<T>(start + r * lanes) : Vec<T>{}; });
+    accumulate<T, R, C, false>(d, w, width, x, 1, x_stride, acc);
+    each_vector<C, R>([&](int c, int r) { simd::store<T>(z + c * z_stride + r * lanes, acc[c][r]); });
+}
+
 /// z[q * z_stride + i] = start[i] + sum_j x(q, j) w[j * width + i] for the rows q of x; start may be null
 /// (zero). Of R vectors, which may be the first ones of a wider tile.
 template <class T, int R>
 void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_stride,
              Index width = R * simd::kLanes<T>) {
-    constexpr Index lanes = simd::kLanes<T>;
     for_columns<kColsOf<R>>(x.rows, [&](Index q, auto count) {
-        constexpr int C = count();
-        Vec<T> acc[C][R];
-        each_vector<C, R>(
-            [&](int c, int r) { acc[c][r] = start ? simd::load<T>(start + r * lanes) : Vec<T>{}; });
-        accumulate<T, R, C, false>(x.cols, w, width, x.row(q), 1, x.stride, acc);
-        T* const to = z + q * z_stride;
-        const Index step = z_stride;
-        each_vector<C, R>([&](int c, int r) { simd::store<T>(to + c * step + r * lanes, acc[c][r]); });
+        forward_rows<T, R, count()>(x.cols, x.row(q), x.stride, w, width, start, z + q * z_stride, z_stride);
     });
+}
+
+/// Coefficients of backward() that lie in memory.
+template <class T, int R>
+struct Stored {
+    const T* c;
+    Index stride;
+
+    Vec<T> operator()(Index q, int r) const { return simd::load<T>(c + q * stride + r * simd::kLanes<T>); }
+};
+
+/// C columns of backward(): g[k * width + i] = keep g[k * width + i] + sum_q x[q * x_stride + k] c(q, i), q from `first`
+/// to `end`. Never inline: the registers are for these sums alone.
+template <class T, int R, int C, class Coefficients>
+[[gnu::noinline]] void backward_columns(Index first, Index end, Coefficients& c, const T* x, Index x_stride,
+                                        T keep, T* g, Index width) {
+    constexpr Index lanes = simd::kLanes<T>;
+    Coefficients mine = c;  // what it may sum up is in registers, too
+    Vec<T> acc[C][R];
+    each_vector<C, R>([&](int k, int r) {
+        acc[k][r] = keep == 0 ? Vec<T>{} : keep * simd::load<T>(g + k * width + r * lanes);
+    });
+    accumulate_of<T, R, C, true>(
+        end - first, [&](Index q, int r) { return mine(first + q, r); }, x + first * x_stride, x_stride, 1,
+        acc);
+    each_vector<C, R>([&](int k, int r) { simd::store<T>(g + k * width + r * lanes, acc[k][r]); });
+    c = mine;
 }
 
 /// g[j * width + i] = shrink g[j * width + i] + sum_q x(q, j) c[q * c_stride + i], of R vectors as above; where
@@ -123,37 +153,25 @@ void forward(MatView<const T> x, const T* w, const T* start, T* z, Index z_strid
 ///
 /// Coefficients that are still to be made are made on the way: make(q, r) writes vector r of row q of c and returns
 /// it. Only the first columns call it; what it reads arrives while they are multiplied.
-template <class T, int R, class Make = const std::nullptr_t>
+template <class T, int R, class Make = std::nullptr_t>
 void backward(MatView<const T> x, const T* c, Index c_stride, T shrink, T* g,
-              Index width = R * simd::kLanes<T>, Make&& make = nullptr) {
-    constexpr Index lanes = simd::kLanes<T>, kRows = 256;
+              Index width = R * simd::kLanes<T>, Make* make = nullptr) {
+    constexpr Index kRows = 256;
+    Stored<T, R> stored{c, c_stride};
     Index q = 0;
     do {
-        const Index rows = std::min(kRows, x.rows - q);
+        const Index end = std::min(q + kRows, x.rows);
         const T keep = q == 0 ? shrink : T(1);
-        const auto columns = [&](Index j, auto count, auto&& coefficient) {
-            constexpr int C = count();
-            Vec<T> acc[C][R];
-            T* const sum = g + j * width;
-            each_vector<C, R>([&](int k, int r) {
-                acc[k][r] = keep == 0 ? Vec<T>{} : keep * simd::load<T>(sum + k * width + r * lanes);
-            });
-            accumulate_of<T, R, C, true>(rows, coefficient, x.data + q * x.stride + j, x.stride, 1, acc);
-            each_vector<C, R>([&](int k, int r) { simd::store<T>(sum + k * width + r * lanes, acc[k][r]); });
+        const auto columns = [&](Index j, auto count, auto& coefficients) {
+            backward_columns<T, R, count()>(q, end, coefficients, x.data + j, x.stride, keep, g + j * width,
+                                            width);
         };
         Index made = 0;
-        if constexpr (!std::is_same_v<std::remove_cvref_t<Make>, std::nullptr_t>) {
-            made = with_first_columns<kColsOf<R> / 2>(x.cols, [&](auto count) {
-                auto mine = make;  // what it sums up stays in registers
-                columns(0, count, [&](Index k, int r) { return mine(q + k, r); });
-                make = mine;
-            });
-        }
-        for_columns<kColsOf<R>>(x.cols - made, [&](Index j, auto count) {
-            columns(made + j, count,
-                    [&](Index k, int r) { return simd::load<T>(c + (q + k) * c_stride + r * lanes); });
-        });
-        q += kRows;
+        if constexpr (!std::is_same_v<Make, std::nullptr_t>)
+            made = with_first_columns<kColsOf<R> / 2>(x.cols, [&](auto count) { columns(0, count, *make); });
+        for_columns<kColsOf<R>>(x.cols - made,
+                                [&](Index j, auto count) { columns(made + j, count, stored); });
+        q = end;
     } while (q < x.rows);
 }
 

@@ -142,7 +142,7 @@ public:
             weighed.add_values(x.rows);
         } else {
             double* const sum_x = &sum_x_[t * kWidth * tiles_.dimension()];
-            tiles::backward<double, R>(x, slope, kWidth, 1.0, sum_x, kWidth, weighed);
+            tiles::backward<double, R>(x, slope, kWidth, 1.0, sum_x, kWidth, &weighed);
         }
         each_sum(t, [&](double* s, double* c, int r) {
             simd::store(s, weighed.sum_s[r]);

@@ -217,7 +217,7 @@ public:
         if (gradient_) {
             Scratch<double> products(d_ * kWidth);
             tiles::backward<double, R>(x.middle_rows(block.begin, block.length), slope + first, kWidth, 0.0,
-                                       products.data(), kWidth, weighed);
+                                       products.data(), kWidth, &weighed);
             x_.update(t * kWidth * d_, products.data(), d_ * kWidth, block.scale, block.weight);
             update(slope_, weighed.sum_slope);
         } else {
