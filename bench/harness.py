@@ -146,7 +146,7 @@ def measure(case: Case, where: tuple[str, str, int, bool], repeats: int) -> list
 
 
 def _limit(case: Case) -> float:
-    """The most operations, or bytes, a second that this machine does now: that changes from minute to minute."""
+    """Most operations, or bytes, a second that the machine does now: that changes from minute to minute."""
     if case.flops:
         return 1e9 * _core.fma_peak(case.threads, case.single_precision)
     return 1e9 * _core.memory_bandwidth(case.threads) if case.bytes else 0.0
