@@ -4,15 +4,15 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline features {
 
-/// e_q s'_qi of a tile, for tiles::backward, which calls for each once: they take the place of the slopes. Sums up
-/// e_q s_qi and e_q s'_qi.
+/// Multiplies the slopes s'_qi of a tile by weights e_q, in their place, and sums up e_q s_qi and e_q s'_qi.
+/// tiles::backward calls it for each vector of slopes once, while it multiplies them by x_q.
 template <int R>
 struct Weighed {
     const double *e, *value;
     double* slope;
     simd::Vec<double> sum_s[R] = {}, sum_slope[R] = {};
 
-    /// Of a chunk whose slopes are not wanted.
+    /// The sums of values alone, where slopes are not wanted.
     void add_values(Index rows) {
         for (Index q = 0; q < rows; ++q) {
 #pragma GCC unroll 4
