@@ -4,6 +4,7 @@
 #include <pybind11/native_enum.h>
 
 #include "arrays.hpp"
+#include "mfcore/base/finite.hpp"
 #include "mfcore/base/peak.hpp"
 
 namespace mfcore::bindings {
@@ -20,6 +21,13 @@ void bind_run(py::module_& m) {
         .value("open_end", End::open_end)
         .finalize();
     m.def("resolve_threads", &resolve_threads, py::arg("requested") = 0);
+    m.def(
+        "all_finite",
+        [](const In& x) {
+            const py::gil_scoped_release nogil;
+            return all_finite({x.data(), 1, x.size()}, 0);
+        },
+        py::arg("x"));
     m.def("fma_peak", &fma_peak, py::arg("threads") = 0, py::arg("single_precision") = false,
           py::call_guard<Released>());
     m.def("memory_bandwidth", &memory_bandwidth, py::arg("threads") = 0, py::call_guard<Released>());

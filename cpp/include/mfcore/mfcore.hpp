@@ -4,6 +4,7 @@
 #include <mfcore/base/best.hpp>
 #include <mfcore/base/errors.hpp>
 #include <mfcore/base/factor.hpp>
+#include <mfcore/base/finite.hpp>
 #include <mfcore/base/kept.hpp>
 #include <mfcore/base/level.hpp>
 #include <mfcore/base/peak.hpp>

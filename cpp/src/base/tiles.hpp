@@ -23,9 +23,10 @@ using simd::Vec;
 inline constexpr int kCols = simd::kBytes == 64 ? 8 : 4;
 /// The same for tiles of R vectors: narrow ones need more columns to hide the latency of additions.
 template <int R>
-inline constexpr int kColsOf = simd::kBytes == 64 || R == 3 ? kCols
-                               : R == 2                     ? 6
-                                                            : 8;
+inline constexpr int kColsOf = simd::kBytes == 64 && R == 2   ? 12
+                               : simd::kBytes == 64 || R == 3 ? kCols
+                               : R == 2                       ? 6
+                                                              : 8;
 
 /// acc[c][r] += sum_{k < depth} A[k][r] B[k][c], where A[k][r] = a(k, r) and B[k][c] = b[k * b_step + c * b_col].
 template <class T, int R, int C, bool kUnitCols, class Vectors>
@@ -39,7 +40,7 @@ inline void accumulate_of(Index depth, Vectors&& a, const T* b, Index b_step, In
             simd::pin(v);
             column[r] = v;
         }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
         for (int c = 0; c < C; ++c) {
             const Vec<T> x = simd::fill<T>(b[k * b_step + (kUnitCols ? c : c * b_col)]);
 #pragma GCC unroll 4
@@ -61,18 +62,21 @@ inline void accumulate(Index depth, const T* a, Index a_step, const T* b, Index 
 /// which arrays to keep in registers: others pass through memory, there and back.
 template <int C, int R, class Body>
 inline void each_vector(Body&& body) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int c = 0; c < C; ++c) {
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) body(c, r);
     }
 }
 
-/// Call body(first column, std::integral_constant<int, C>) for Most columns at a time, then 4, 2 and 1.
+/// Call body(first column, std::integral_constant<int, C>) for Most columns at a time, then 8, 4, 2 and 1.
 template <int Most = kCols, class Body>
 inline void for_columns(Index n, Body&& body) {
     Index c = 0;
     for (; c + Most <= n; c += Most) body(c, std::integral_constant<int, Most>{});
+    if constexpr (Most > 8) {
+        for (; c + 8 <= n; c += 8) body(c, std::integral_constant<int, 8>{});
+    }
     if constexpr (Most > 4) {
         for (; c + 4 <= n; c += 4) body(c, std::integral_constant<int, 4>{});
     }

@@ -150,19 +150,20 @@ public:
         });
     }
 
-    void write(const Network& network, double scale, const PotentialOut& out) const {
-        const Index d = tiles_.dimension();
-        for (Index i = 0; i < tiles_.count(); ++i) {
-            if (i % NeuronTiles<double, R>::kPacked == 0) check_stop();
-            const double a = tiles_.a(0)[i];
-            if (out.value) out.value[i] = scale * a * sum_s_[i];
-            if (!out.gradient) continue;
-            double* row = out.gradient + i * network.row(d);
-            if (network.has_a()) row[0] = scale * sum_s_[i];
-            if (network.has_b()) row[network.b_at()] = scale * a * sum_slope_[i];
-            const double* x = &sum_x_[(i / kWidth) * kWidth * d + i % kWidth];
-            for (Index j = 0; j < d; ++j) row[network.w_at() + j] = scale * a * x[j * kWidth];
-        }
+    void write(const Network& network, double scale, const PotentialOut& out, int threads) const {
+        const Index d = tiles_.dimension(), n = tiles_.count();
+        for_blocks(n, kWidth, threads_for(n * (d + 1), threads), [&](Index, Index begin, Index end) {
+            for (Index i = begin; i < end; ++i) {
+                const double a = tiles_.a(0)[i];
+                if (out.value) out.value[i] = scale * a * sum_s_[i];
+                if (!out.gradient) continue;
+                double* row = out.gradient + i * network.row(d);
+                if (network.has_a()) row[0] = scale * sum_s_[i];
+                if (network.has_b()) row[network.b_at()] = scale * a * sum_slope_[i];
+                const double* x = &sum_x_[begin * d + i - begin];
+                for (Index j = 0; j < d; ++j) row[network.w_at() + j] = scale * a * x[j * kWidth];
+            }
+        });
     }
 
 private:
@@ -235,7 +236,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     if (wanted) for_shares(tiles.tiles(), threads, project);
     const Index done = chunks.done();
     const double scale = 1.0 / static_cast<double>(std::max<Index>(done, 1));
-    projection.write(network, scale, out);
+    projection.write(network, scale, out, options.threads);
     if (out.risk) *out.risk = scale * squares;
     return done;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/scratch.hpp"
+#include "mfcore/base/finite.hpp"
 #include "mfcore/flow/flow.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline flow {
@@ -22,7 +23,7 @@ End unless_interrupted(Body&& body) {
 using Vector = FilledScratch<double>;
 
 inline bool all_finite(const Vector& y) {
-    return std::all_of(y.begin(), y.end(), [](double v) { return std::isfinite(v); });
+    return base::all_finite({y.data(), 1, static_cast<Index>(y.size())});
 }
 
 /// Root of sum of value(k)^2 over the entries that move, divided by their number; value(k, speed).

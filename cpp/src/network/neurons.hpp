@@ -18,7 +18,9 @@ template <class T, int R>
 class NeuronTiles {
 public:
     static constexpr Index kWidth = R * simd::kLanes<T>,
-                           kPacked = 1024;  // neurons between looks at the clock
+                           kPacked = 1024,                         // neurons between looks at the clock
+        kNear = 20480 / (kWidth * static_cast<Index>(sizeof(T)));  // samples whose activations stay in the
+                                                                   // first-level cache
 
     NeuronTiles(const Network& network, ConstMat theta, int threads = 1)
         : count_(theta.rows),
@@ -125,7 +127,7 @@ public:
 
     /// value[q * kWidth + i] = sigma(<w_i, x_q> + b_i), and likewise the slope unless it is null.
     void activate(const Activation& sigma, Index t, MatView<const T> x, T* value, T* slope) const {
-        constexpr Index kRows = 64;  // so that a block of pre-activations stays in the first-level cache
+        constexpr Index kRows = kNear / tiles::kColsOf<R> * tiles::kColsOf<R>;
         for (Index q = 0; q < x.rows; q += kRows) {
             const Index rows = std::min(kRows, x.rows - q);
             T* z = value + q * kWidth;

@@ -28,10 +28,11 @@ public:
           group1_((rank + 1) * shared.groups / size),
           tiles_(tiles.tiles()),
           count_(tiles.count()),
-          chunks_((params.batch + kChunk - 1) / kChunk),
-          keeps_((first_tile(group1_) - first_tile(group0_)) * chunks_ * kActivations <= kKept),
-          memory_(keeps_ ? (first_tile(group1_) - first_tile(group0_)) * chunks_ * kActivations
-                         : kActivations),
+          chunks_((params.batch + Tiles::kNear - 1) / Tiles::kNear),
+          chunk_((params.batch + chunks_ - 1) / chunks_),
+          of_chunk_(2 * chunk_ * kWidth),
+          keeps_((first_tile(group1_) - first_tile(group0_)) * chunks_ * of_chunk_ <= kKept),
+          memory_(keeps_ ? (first_tile(group1_) - first_tile(group0_)) * chunks_ * of_chunk_ : of_chunk_),
           f_(params.batch * kLanes),
           error_(params.batch),
           noise_(network, params, seed, tiles, first_tile(group0_), first_tile(group1_), shared.rows) {}
@@ -55,9 +56,8 @@ public:
     }
 
 private:
-    static constexpr Index kLanes = simd::kLanes<T>, kWidth = Tiles::kWidth, kChunk = 64, kTilesPerPoll = 16,
-                           kActivations = 2 * kChunk * kWidth,  // of a tile on a chunk: values, then slopes
-        kKept = Index{1} << 19;                                 // that are not made again after the meeting
+    static constexpr Index kLanes = simd::kLanes<T>, kWidth = Tiles::kWidth, kTilesPerPoll = 16,
+                           kKept = Index{1} << 19;  // activations that are not made again after the meeting
 
     Index first_tile(Index group) const { return group * tiles_ / shared_.groups; }
     bool idle(Index t) {
@@ -65,14 +65,14 @@ private:
         return shared_.idle();
     }
     T* activations(Index t, Index q) {
-        const Index at = (t - first_tile(group0_)) * chunks_ + q / kChunk;
-        return memory_.data() + (keeps_ ? at * kActivations : 0);
+        const Index at = (t - first_tile(group0_)) * chunks_ + q / chunk_;
+        return memory_.data() + (keeps_ ? at * of_chunk_ : 0);
     }
-    Index rows_from(Index q) const { return std::min(kChunk, params_.batch - q); }
+    Index rows_from(Index q) const { return std::min(chunk_, params_.batch - q); }
     void activate(const Tiles& state, Index t, MatView<const T> x, Index q, T* value) const {
         shared_.keeper.guard([&] {  // the others wait where they meet
             state.activate(network_.activation, t, x.middle_rows(q, rows_from(q)), value,
-                           value + kChunk * kWidth);
+                           value + chunk_ * kWidth);
         });
     }
 
@@ -82,7 +82,7 @@ private:
         for (Index g = group0_; g < group1_; ++g) {
             std::fill(f_.begin(), f_.end(), T(0));
             for (Index t = first_tile(g); t < first_tile(g + 1) && !idle(t); ++t)
-                for (Index q = 0; q < params_.batch; q += kChunk) {
+                for (Index q = 0; q < params_.batch; q += chunk_) {
                     T* const value = activations(t, q);
                     activate(state, t, block.x, q, value);
                     add_shares<T, R>(state.a(t), rows_from(q), value, f_.data() + q * kLanes);
@@ -126,8 +126,8 @@ private:
         // Activations that are made again need the neurons as they were.
         if (!keeps_) moved_.assign(state.w(t), state.w(t) + x.cols * kWidth);
         T* const w = keeps_ ? state.w(t) : moved_.data();
-        for (Index q = 0; q < params_.batch; q += kChunk) {
-            T *const value = activations(t, q), *const slope = value + kChunk * kWidth;
+        for (Index q = 0; q < params_.batch; q += chunk_) {
+            T *const value = activations(t, q), *const slope = value + chunk_ * kWidth;
             if (!keeps_) activate(state, t, x, q, value);
             make_coefficients<T, R>(state.a(t), &error_[q], rows_from(q), value, speed, slope, sums);
             tiles::with_filled<T, R>(state.filled(t), [&](auto vectors) {
@@ -152,7 +152,8 @@ private:
     const SgdParams& params_;
     Shared<T>& shared_;
     int rank_, size_;
-    Index group0_, group1_, tiles_, count_, chunks_;
+    Index group0_, group1_, tiles_, count_, chunks_, chunk_;
+    Index of_chunk_;  // numbers of a tile on a chunk: values, then slopes
     bool keeps_;
     Scratch<T> memory_, f_, error_, moved_;
     Noise<T, R> noise_;

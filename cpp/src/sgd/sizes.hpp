@@ -25,17 +25,6 @@ inline double sum_of_sizes(const double* x, Index n) {
     return total;
 }
 
-/// Whether all of n numbers are finite.
-inline bool is_finite(const double* x, Index n) {
-    constexpr Index lanes = simd::kLanes<double>;
-    simd::Vec<double> zeros{};
-    Index i = 0;
-    for (; i + lanes <= n; i += lanes) zeros += 0.0 * simd::load(x + i);
-    double rest = simd::sum<double>(zeros);
-    for (; i < n; ++i) rest += 0.0 * x[i];
-    return rest == 0;
-}
-
 /// Sums of predictions over N neurons become errors (y - f)/B of B samples; false if one is not finite.
 inline bool to_errors(const double* y, Index neurons, Index samples, double* sums) {
     bool finite = true;

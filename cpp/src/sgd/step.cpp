@@ -2,13 +2,13 @@
 #include "mfcore/sgd/step.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <utility>
 
 #include "base/parallel.hpp"
 #include "base/products.hpp"
 #include "mfcore/base/errors.hpp"
+#include "mfcore/base/finite.hpp"
 #include "mfcore/base/random.hpp"
 #include "sgd/few_rows.hpp"
 #include "sgd/in_place.hpp"
@@ -26,16 +26,6 @@ constexpr Index kMany = Index{1} << 18;  // numbers in theta from which that is 
 constexpr Index kLongBlock = 32, kFewBlocks = 4;
 constexpr Index kNarrow = 256;  // neurons that are too few to be shared out
 constexpr Index kLong = 4096;   // samples that are many even for them
-
-bool all_finite(Mat theta, int threads) {
-    std::atomic<bool> all{true};
-    for_blocks(theta.rows, kNeurons, threads_for(theta.rows * theta.cols / 8, threads),
-               [&](Index, Index begin, Index end) {
-                   for (Index i = begin; i < end; ++i)
-                       if (!is_finite(theta.row(i), theta.cols)) all.store(false, std::memory_order_relaxed);
-               });
-    return all;
-}
 
 /// Whether weight decay and noise alone keep finite numbers finite.
 bool harmless(double h, const StepParams& params) {

@@ -32,16 +32,21 @@ template <class T, int R>
 void make_coefficients(const T* a, const T* error, Index rows, const T* value, T speed, T* slope,
                        TileSums<T, R>& sums) {
     constexpr Index lanes = simd::kLanes<T>, width = R * lanes;
-    for (int r = 0; r < R; ++r) {
-        const simd::Vec<T> weight = simd::load(a + r * lanes);
-        for (Index q = 0; q < rows; ++q) {
+    simd::Vec<T> weight[R];
+    for (int r = 0; r < R; ++r) weight[r] = simd::load(a + r * lanes);
+    TileSums<T, R> mine = sums;
+    for (Index q = 0; q < rows; ++q) {
+        const simd::Vec<T> e = simd::fill(error[q]);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) {
             const Index at = q * width + r * lanes;
-            const simd::Vec<T> e = simd::fill(error[q]), c = e * weight * simd::load(slope + at);
-            sums.a[r] += e * simd::load(value + at);
-            sums.b[r] += c;
+            const simd::Vec<T> c = e * weight[r] * simd::load(slope + at);
+            mine.a[r] += e * simd::load(value + at);
+            mine.b[r] += c;
             simd::store(slope + at, speed * c);
         }
     }
+    sums = mine;
 }
 
 /// x <- keep x + speed sum, for a tile's a or b.

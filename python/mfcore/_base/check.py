@@ -15,6 +15,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from . import free_memory
 
 Float = np.float64
@@ -122,10 +123,10 @@ def squares(values: FloatArray, name: str) -> None:
 
 
 def finite(values: FloatArray) -> bool:
-    """Whether all entries are finite. Few of them are multiplied by themselves, which is one quick call."""
+    """Whether all entries are finite. Few are multiplied by themselves, which is the quickest call."""
     if values.size <= _FEW and isfinite(np.vdot(values, values)):
         return True
-    return bool(np.isfinite(values).all())
+    return _core.all_finite(values)
 
 
 def memory(need: float, name: str, value: Any) -> None:
@@ -224,9 +225,8 @@ def array(
         memory(8.0 * raw.size, name, raw)  # of a copy
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, which is refused below
         out = np.require(raw, np.float64, ["C", "A"])
-    good = np.isfinite(out)
-    if not good.all():
-        bad = tuple(int(i) for i in np.argwhere(~good)[0])
+    if not _core.all_finite(out):
+        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
         at = f" at [{', '.join(map(str, bad))}]" if bad else ""
         raise ValueError(f"{name} must be finite, got {shown(raw[bad])}{at}")
     return out

@@ -288,6 +288,19 @@ def test_small_and_large_arrays_pass_and_fail_alike(size):
         check.array(np.ones((3, size)), "x", shape=(2, None))
 
 
+@pytest.mark.parametrize("at", [0, 5000, 999_999])
+def test_a_view_of_a_large_array_is_finite_where_it_is_looked_at(at):
+    whole = np.ones((1000, 2000))
+    whole[:, 1::2] = math.nan
+    seen = whole[:, ::2]
+    assert check.finite(seen)
+    seen.flat[at] = math.inf
+    assert not check.finite(seen)
+    place = f"[{at // 1000}, {at % 1000}]"
+    with pytest.raises(ValueError, match=re.escape(f"x must be finite, got inf at {place}")):
+        check.array(seen, "x")
+
+
 RAGGED = [1, [2]]
 LINEAR = mf.Network(mf.activations.linear)
 
