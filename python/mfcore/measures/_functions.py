@@ -163,9 +163,9 @@ def grad_psi(
     rows, z = at.rows, at.z
     if out is not None:
         check_out(out, *rows.shape)
-    neurons = isinstance(at.model, Model) or at.lift is not None
-    if isinstance(model, Model) and model.network.sphere:
-        zero = np.flatnonzero((rows[:, model.network.row(0) :] == 0).all(axis=1))
+    network = model.network if isinstance(model, Model) else None
+    if network and network.sphere:
+        zero = np.flatnonzero((rows[:, network.row(0) :] == 0).all(axis=1))
         if len(zero):
             raise ValueError(f"theta must have w != 0 on a network with sphere=True, got 0 in row {zero[0]}")
     gradient = evaluator_of(at.model, expectation, threads).grad_psi(z, at.points, at.weights)
@@ -174,8 +174,7 @@ def grad_psi(
         gradient[:, decaying] += model.ridge * z[:, decaying]
     if at.lift is not None:
         gradient = at.lift.lift_velocity(rows, gradient)
-    if isinstance(model, Model) and neurons:
-        network = model.network
+    if network and (at.model is model or at.lift is not None):
         if still := network.still:
             gradient[:, list(still)] = 0.0
         if network.sphere:
