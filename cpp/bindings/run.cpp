@@ -25,7 +25,7 @@ void bind_run(py::module_& m) {
         "all_finite",
         [](const In& x) {
             const py::gil_scoped_release nogil;
-            return all_finite({x.data(), 1, x.size()}, 0);
+            return all_finite({x.data(), 1, x.size()});
         },
         py::arg("x"));
     m.def("fma_peak", &fma_peak, py::arg("threads") = 0, py::arg("single_precision") = false,
