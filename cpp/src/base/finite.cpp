@@ -1,4 +1,4 @@
-// Whether numbers are finite: 0 x is 0 where x is, and NaN where it is not.
+// Tells whether numbers are finite: 0 x is 0 where x is, and NaN where it is not.
 #include "mfcore/base/finite.hpp"
 
 #include <atomic>

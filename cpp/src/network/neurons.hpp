@@ -17,10 +17,10 @@ namespace mfcore::inline MFCORE_LEVEL::inline network {
 template <class T, int R>
 class NeuronTiles {
 public:
-    static constexpr Index kWidth = R * simd::kLanes<T>,
-                           kPacked = 1024,                         // neurons between looks at the clock
-        kNear = 20480 / (kWidth * static_cast<Index>(sizeof(T)));  // samples whose activations stay in the
-                                                                   // first-level cache
+    static constexpr Index kWidth = R * simd::kLanes<T>;
+    static constexpr Index kPacked = 1024;  // neurons between looks at the clock
+    /// Samples whose activations by one tile stay in the first-level cache.
+    static constexpr Index kNear = 20480 / (kWidth * static_cast<Index>(sizeof(T)));
 
     NeuronTiles(const Network& network, ConstMat theta, int threads = 1)
         : count_(theta.rows),

@@ -1,4 +1,4 @@
-// Whether numbers are finite: none is overlooked, wherever it stands.
+// A number that is not finite is found wherever it stands.
 #include <doctest/doctest.h>
 
 #include <limits>

@@ -1,5 +1,5 @@
 #pragma once
-// Whether numbers are finite, at the speed of memory.
+// Tell whether numbers are finite, as fast as memory hands them over.
 
 #include "mfcore/base/views.hpp"
 
