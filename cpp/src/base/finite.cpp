@@ -28,16 +28,13 @@ bool is_finite(const double* x, Index n) {
 bool all_finite(ConstMat x, int threads) {
     const StopScope whole{StopPredicate{}};  // there is an answer even where somebody wants to stop
     const Index n = x.rows * x.cols;
-    if (x.stride == x.cols) x = {x.data, n, 1};  // without gaps: cut wherever it suits
+    const bool gaps = x.stride != x.cols;
+    if (!gaps) x = {x.data, n, 1};  // cut wherever it suits
     std::atomic<bool> all{true};
     for_blocks(x.rows, std::max<Index>(1, kBlock / std::max<Index>(1, x.cols)), threads_for(n / 8, threads),
                [&](Index, Index begin, Index end) {
-                   bool good = true;
-                   if (x.cols == 1 && x.stride == 1) {
-                       good = is_finite(x.data + begin, end - begin);
-                   } else {
-                       for (Index i = begin; good && i < end; ++i) good = is_finite(x.row(i), x.cols);
-                   }
+                   bool good = gaps || is_finite(x.data + begin, end - begin);
+                   for (Index i = begin; gaps && good && i < end; ++i) good = is_finite(x.row(i), x.cols);
                    if (!good) all.store(false, std::memory_order_relaxed);
                });
     return all;
