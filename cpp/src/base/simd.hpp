@@ -72,6 +72,21 @@ template <class T>
 inline Vec<T> select(IntVec<T> mask, Vec<T> yes, Vec<T> no) {
     return mask ? yes : no;
 }
+/// The larger of x and `least`; NaN where x is.
+template <class T>
+inline Vec<T> at_least(Vec<T> x, T least) {
+    const Vec<T> bound = fill(least);
+#if defined(__AVX512F__) && !defined(__clang__)
+    // One instruction, of which GCC does not know: it compares into a mask, and the choice waits for that.
+    constexpr int kAsRounded = 4;
+    if constexpr (sizeof(T) == sizeof(double))
+        return __builtin_ia32_maxpd512_mask(bound, x, bound, std::uint8_t(-1), kAsRounded);
+    else
+        return __builtin_ia32_maxps512_mask(bound, x, bound, std::uint16_t(-1), kAsRounded);
+#else
+    return x < bound ? bound : x;
+#endif
+}
 template <class To, class From>
 inline To bits(From v) {
     static_assert(sizeof(To) == sizeof(From));

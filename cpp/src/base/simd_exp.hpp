@@ -1,6 +1,6 @@
 #pragma once
-// exp, expm1, log1p, erf and the Mills ratio on vectors, for double and float, without branches or tables in
-// memory. NaN stays NaN. A result below the smallest normal number is flushed to 0.
+// exp, expm1, tanh, log1p, erf and the Mills ratio on vectors, for double and float, without branches or
+// tables in memory. NaN stays NaN. A result below the smallest normal number is flushed to 0.
 //
 // The coefficients are our own weighted Remez fits, computed with 60 digits and then rounded; each array
 // states the largest error of the rounded polynomial, relative to the function it serves unless said
@@ -26,13 +26,17 @@ struct ExpTable<double> {
     static constexpr double kLog2e = 1.4426950408889634;
     static constexpr double kLn2High = 0.6931471805592082;  // 40 bits: n * kLn2High is exact
     static constexpr double kLn2Low = 7.371002565167799e-13;
-    static constexpr double kLowest = -708, kHighest = 710;              // e^x leaves the normal numbers
+    static constexpr double kLowest = -708, kHighest = 710;  // e^x leaves the normal numbers
+    static constexpr double kNothing = -709.2;               // here 2^n, put together bit by bit, is 0
     static constexpr std::int64_t kHighHalf = -(std::int64_t{1} << 27);  // 26 bits: their square is exact
 
     // (e^r - 1 - r - r^2/2) / r^3 for |r| <= log(2)/2; error of e^r - 1: 2.6e-17.
     static constexpr double kExp[] = {0.1666666666666668,    0.04166666666661936,    0.008333333333318824,
                                       0.001388888892080137,  0.00019841269894755242, 2.4801515933561602e-05,
                                       2.755723466518729e-06, 2.7622408340945425e-07, 2.5112531959906186e-08};
+    // tanh(r) = odd/even for |r| <= log(2)/4: odd/r and even in powers of r^2; error 5.4e-18.
+    static constexpr double kTanhOdd[] = {1.0, 0.11109938291846166, 0.0010574197415201938};
+    static constexpr double kTanhEven[] = {1.0, 0.44443271625178926, 0.015868325160646117};
     // (2 atanh(s) - 2 s) / s^3 in powers of s^2 for 0 <= s <= 1/3; error of 2 atanh(s): 3.5e-18.
     static constexpr double kLog1p[] = {0.6666666666666631,  0.4000000000015723, 0.2857142854785537,
                                         0.22222223969640462, 0.1818174392801951, 0.15386559859785584,
@@ -65,11 +69,13 @@ struct ExpTable<float> {
     static constexpr float kLog2e = 1.442695F;
     static constexpr float kLn2High = 0.693359375F;  // 9 bits
     static constexpr float kLn2Low = -0.00021219444F;
-    static constexpr float kLowest = -86.9F, kHighest = 89;
+    static constexpr float kLowest = -86.9F, kHighest = 89, kNothing = -88;
     static constexpr std::int32_t kHighHalf = -(std::int32_t{1} << 12);  // 12 bits
 
-    // As above for x <= 4 and a <= 14; errors 1.5e-8, 5.0e-9, 2.5e-8, 1.9e-9 (absolute), 2.6e-8.
+    // As above for x <= 4 and a <= 14; errors 1.5e-8, 7.0e-10, 5.0e-9, 2.5e-8, 1.9e-9 (absolute), 2.6e-8.
     static constexpr float kExp[] = {0.16666543F, 0.041666403F, 0.00836649F, 0.001394061F};
+    static constexpr float kTanhOdd[] = {1.0F, 0.066587195F};
+    static constexpr float kTanhEven[] = {1.0F, 0.39992028F};
     static constexpr float kLog1p[] = {0.6666641F, 0.400217F, 0.27999136F, 0.2802448F};
     static constexpr float kErf[] = {0.12837915F,   -0.3761255F,  0.11282455F,
                                      -0.026791463F, 0.005032181F, -0.0006203253F};
@@ -152,6 +158,29 @@ MFCORE_INLINE Decay<T> decay(Vec<T> x) {
     const Vec<T> power = e.half_scale;
     return {select<T>(gone, Vec<T>{}, power * e.minus1 + power),
             select<T>(gone, fill(T(-1)), power * e.minus1 + (power - T(1)))};
+}
+
+/// tanh |x| and 1 - tanh |x| for x <= 0, both accurate to a few units in the last place of their own.
+template <class T>
+struct Saturation {
+    Vec<T> size, rest;
+};
+/// With x = n log(2)/2 + r, tanh r = odd/even and e = e^(2 x) = above/below,
+///     above = 2^n (even + odd),   below = even - odd,   below - above = even (1 - 2^n) - odd (1 + 2^n),
+/// they are (1 - e)/(1 + e) and 2 e/(1 + e). The last difference cancels nothing near x = 0; where 2^n is 0 it is below, and
+/// tanh is 1. Products with 2^n are exact: whether the compiler fuses them with a sum changes no bit.
+template <class T>
+MFCORE_INLINE Saturation<T> saturation(Vec<T> x) {
+    using Table = ExpTable<T>;
+    constexpr T magic = Table::kMagic + T(1);
+    x = at_least<T>(x, Table::kNothing / 2);
+    const Vec<T> shifted_n = x * (2 * Table::kLog2e) + magic;
+    const Vec<T> n = shifted_n - magic,
+                 power = bits<Vec<T>>(bits<IntVec<T>>(shifted_n) << Table::kMantissaBits);
+    const Vec<T> r = (x - n * (Table::kLn2High / 2)) - n * (Table::kLn2Low / 2), r2 = r * r;
+    const Vec<T> odd = r * horner(Table::kTanhOdd, r2), even = horner(Table::kTanhEven, r2);
+    const Vec<T> above = power * (even + odd), sum = (even - odd) + above;
+    return {(even * (T(1) - power) - (odd + power * odd)) / sum, (above + above) / sum};
 }
 
 template <class T>

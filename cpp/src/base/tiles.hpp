@@ -27,6 +27,9 @@ inline constexpr int kColsOf = simd::kBytes == 64 && R == 2   ? 12
                                : simd::kBytes == 64 || R == 3 ? kCols
                                : R == 2                       ? 6
                                                               : 8;
+/// The same where coefficients are made on the way, which takes registers, too.
+template <int R>
+inline constexpr int kColsMaking = simd::kBytes == 64 ? kColsOf<R> : kColsOf<R> / 2;
 
 /// acc[c][r] += sum_{k < depth} A[k][r] B[k][c], where A[k][r] = a(k, r) and B[k][c] = b[k * b_step + c * b_col].
 template <class T, int R, int C, bool kUnitCols, class Vectors>
@@ -84,11 +87,11 @@ inline void for_columns(Index n, Body&& body) {
     for (; c < n; ++c) body(c, std::integral_constant<int, 1>{});
 }
 
-/// Call body(std::integral_constant<int, C>) for the first columns of n > 0: Most, or 2, or 1. Returns how many.
+/// Call body(std::integral_constant<int, C>) for the first columns of n > 0: Most, or 4, 2 or 1. Returns how many.
 template <int Most, class Body>
 inline Index with_first_columns(Index n, Body&& body) {
     if (n < Most) {
-        if constexpr (Most > 1) return with_first_columns<(Most > 2 ? 2 : 1)>(n, body);
+        if constexpr (Most > 1) return with_first_columns<(Most > 4 ? 4 : Most > 2 ? 2 : 1)>(n, body);
     }
     body(std::integral_constant<int, Most>{});
     return Most;
@@ -172,7 +175,7 @@ void backward(MatView<const T> x, const T* c, Index c_stride, T shrink, T* g,
         };
         Index made = 0;
         if constexpr (!std::is_same_v<Make, std::nullptr_t>)
-            made = with_first_columns<kColsOf<R> / 2>(x.cols, [&](auto count) { columns(0, count, *make); });
+            made = with_first_columns<kColsMaking<R>>(x.cols, [&](auto count) { columns(0, count, *make); });
         for_columns<kColsOf<R>>(x.cols - made,
                                 [&](Index j, auto count) { columns(made + j, count, stored); });
         q = end;

@@ -36,7 +36,7 @@ Index estimate_of(const Network& network, ConstMat theta, const Sampler& sampler
 
     Scratch<double> s(tiles.tiles() * stride), slope(gradient ? s.size() : 0);
     LinearMoments<R> linear(tiles, gradient);
-    PairMoments<R> pairs(out.U ? tiles.tiles() : 0, out.U ? tiles.tiles() : 0, true, true);
+    PairMoments<R> pairs(out.U ? n : 0, out.U ? n : 0, true, true);
 
     Index used_blocks = 0;
     // An interrupted estimate is that from the chunks before; only where a chunk takes long it is none at
@@ -98,7 +98,7 @@ Index interaction_of(const Network& network, ConstMat theta, ConstMat other, con
         threads_for(activation_cost(chunk, theta.rows + other.rows, d + other.rows / 2), options.threads);
 
     Scratch<double> s(tiles.tiles() * stride), s_other(others.tiles() * stride);
-    PairMoments<R> pairs(tiles.tiles(), same ? tiles.tiles() : others.tiles(), same, false);
+    PairMoments<R> pairs(theta.rows, other.rows, same, false);
     const auto add = [&](Index first, ConstMat batch, const double*) {
         const std::vector<SampleBlock> blocks = blocks_of(first, batch.rows, length);
         for_shares(tiles.tiles() + others.tiles(), threads, [&](Index t) {

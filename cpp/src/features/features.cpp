@@ -38,8 +38,14 @@ public:
     double* slope(Index t, Index q = 0) {
         return slopes_.empty() ? nullptr : slopes_.data() + (t * chunk_ + q) * kWidth;
     }
-    void compute(const Activation& sigma, Index t, ConstMat x) {
-        tiles_.activate(sigma, t, x, value(t), slope(t));
+    /// Of tile t on the rows of x. Calls use(first row, rows) while these are near.
+    template <class Use>
+    void compute(const Activation& sigma, Index t, ConstMat x, Use&& use) {
+        for (Index q = 0; q < x.rows; q += Tiles::kNear) {
+            const ConstMat rows = x.middle_rows(q, std::min(Tiles::kNear, x.rows - q));
+            tiles_.activate(sigma, t, rows, value(t, q), slope(t, q));
+            use(q, rows.rows);
+        }
     }
 
 private:
@@ -65,11 +71,20 @@ void weigh(Index rows, const double* value, const double* masses, double* partia
     constexpr Index lanes = simd::kLanes<double>;
     simd::Vec<double> m[R];
     for (int r = 0; r < R; ++r) m[r] = simd::load(masses + r * lanes);
-    for (Index q = 0; q < rows; ++q) {
+    const auto products = [&](Index q) {
         simd::Vec<double> sum{};
+#pragma GCC unroll 4
         for (int r = 0; r < R; ++r) sum += m[r] * simd::load(value + (q * R + r) * lanes);
-        partial[q] = simd::sum<double>(sum);
+        return sum;
+    };
+    Index q = 0;
+    for (; q + lanes <= rows; q += lanes) {
+        simd::Vec<double> sum[lanes];
+#pragma GCC unroll 8
+        for (Index k = 0; k < lanes; ++k) sum[k] = products(q + k);
+        simd::store(partial + q, simd::sums<double>(sum));
     }
+    for (; q < rows; ++q) partial[q] = simd::sum<double>(products(q));
 }
 
 /// What a measure adds up to on samples, f_q = sum_i m_i a_i sigma(z_qi), tile by tile.
@@ -91,12 +106,12 @@ public:
 
     Index tiles() const override { return tiles_.tiles(); }
     void share_of(Index t, ConstMat x, double* share) const override {
-        constexpr Index kWidth = NeuronTiles<double, R>::kWidth, kRows = 64;
-        alignas(64) double value[kRows * kWidth];
-        for (Index q = 0; q < x.rows; q += kRows) {
-            const Index rows = std::min(kRows, x.rows - q);
+        using Tiles = NeuronTiles<double, R>;
+        alignas(64) double value[Tiles::kNear * Tiles::kWidth];
+        for (Index q = 0; q < x.rows; q += Tiles::kNear) {
+            const Index rows = std::min(Tiles::kNear, x.rows - q);
             tiles_.activate(sigma_, t, x.middle_rows(q, rows), value, nullptr);
-            weigh<R>(rows, value, &masses_[t * kWidth], share + q);
+            weigh<R>(rows, value, &masses_[t * Tiles::kWidth], share + q);
         }
     }
 
@@ -128,26 +143,16 @@ public:
     Projection(const NeuronTiles<double, R>& tiles, bool gradient)
         : tiles_(tiles),
           sum_s_(tiles.tiles() * kWidth, 0.0),
-          sum_slope_(gradient ? sum_s_.size() : 0, 0.0),
+          sum_slope_(gradient && tiles.b(0) ? sum_s_.size() : 0, 0.0),
           sum_x_(gradient ? sum_s_.size() * tiles.dimension() : 0, 0.0) {}
 
     /// Add a chunk of samples for tile t; the slopes are overwritten by e_q s'_qi.
     void add(Index t, ConstMat x, const double* e, const double* value, double* slope) {
-        Weighed<R> weighed{.e = e, .value = value, .slope = slope};
-        each_sum(t, [&](double* s, double* c, int r) {
-            weighed.sum_s[r] = simd::load(s);
-            weighed.sum_slope[r] = c ? simd::load(c) : simd::Vec<double>{};
-        });
-        if (sum_slope_.empty()) {
-            weighed.add_values(x.rows);
-        } else {
-            double* const sum_x = &sum_x_[t * kWidth * tiles_.dimension()];
-            tiles::backward<double, R>(x, slope, kWidth, 1.0, sum_x, kWidth, &weighed);
-        }
-        each_sum(t, [&](double* s, double* c, int r) {
-            simd::store(s, weighed.sum_s[r]);
-            if (c) simd::store(c, weighed.sum_slope[r]);
-        });
+        const Index first = t * kWidth;
+        add_weighed<R>(tiles_.filled(t), x, e, value, slope,
+                       {.value = &sum_s_[first],
+                        .slope = sum_slope_.empty() ? nullptr : &sum_slope_[first],
+                        .x = sum_x_.empty() ? nullptr : &sum_x_[first * tiles_.dimension()]});
     }
 
     void write(const Network& network, double scale, const PotentialOut& out, int threads) const {
@@ -167,15 +172,6 @@ public:
     }
 
 private:
-    /// Call body(sum of values, sum of slopes or null, r) for the vectors of tile t.
-    template <class Body>
-    void each_sum(Index t, Body&& body) {
-        for (int r = 0; r < R; ++r) {
-            const Index at = t * kWidth + r * simd::kLanes<double>;
-            body(&sum_s_[at], sum_slope_.empty() ? nullptr : &sum_slope_[at], r);
-        }
-    }
-
     const NeuronTiles<double, R>& tiles_;
     Scratch<double> sum_s_, sum_slope_, sum_x_;
 };
@@ -204,11 +200,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     double squares = 0;
     ConstMat before;  // the chunk whose activations are there
     const auto project = [&](Index t) {
-        constexpr Index kRows = 128;  // of samples at a time: their activations stay in the first-level cache
-        for (Index q = 0; wanted && q < before.rows; q += kRows) {
-            const ConstMat x = before.middle_rows(q, std::min(kRows, before.rows - q));
-            projection.add(t, x, &e[q], own.value(t, q), own.slope(t, q));
-        }
+        if (wanted && before.rows > 0) projection.add(t, before, e.data(), own.value(t), own.slope(t));
     };
     Chunks chunks(sampler, seed, samples, chunk, true, threads, options.wants_stop);
     while (chunks.next()) {
@@ -220,8 +212,10 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
         if (wanted || shared) {
             for_shares(tiles.tiles(), threads, [&](Index t) {
                 project(t);
-                own.compute(network.activation, t, batch);
-                if (shared) weigh<R>(rows, own.value(t), &masses[t * tiles.kWidth], &partial[t * chunk]);
+                own.compute(network.activation, t, batch, [&](Index q, Index near) {
+                    if (shared)
+                        weigh<R>(near, own.value(t, q), &masses[t * tiles.kWidth], &partial[t * chunk + q]);
+                });
             });
         }
         if (field)

@@ -92,7 +92,7 @@ private:
     Scratch<double> mean_, spread_;
 };
 
-/// Means of s_i s'_j for all pairs of tiles of two sets of neurons, or for j <= i of one set (symmetric).
+/// Means of s_i s'_j for all pairs of tiles of `neurons` and `others`, or for j <= i of one set (symmetric).
 template <int R>
 class PairMoments {
 public:
@@ -100,10 +100,14 @@ public:
     static constexpr Index kLanes = simd::kLanes<double>;
     static constexpr Index kGroup = 4;  // tiles whose activations are reused from cache together
 
-    PairMoments(Index rows, Index cols, bool symmetric, bool errors)
-        : rows_(rows), cols_(cols), symmetric_(symmetric), moments_(size(rows, cols, symmetric), errors) {
-        for (Index i = 0; i < rows; i += kGroup)
-            for (Index j = 0; j < (symmetric ? i + 1 : cols); j += kGroup) groups_.push_back({i, j});
+    PairMoments(Index neurons, Index others, bool symmetric, bool errors)
+        : neurons_(neurons),
+          rows_((neurons + kWidth - 1) / kWidth),
+          cols_((others + kWidth - 1) / kWidth),
+          symmetric_(symmetric),
+          moments_((symmetric ? rows_ * (rows_ + 1) / 2 : rows_ * cols_) * kWidth * kWidth, errors) {
+        for (Index i = 0; i < rows_; i += kGroup)
+            for (Index j = 0; j < (symmetric ? i + 1 : cols_); j += kGroup) groups_.push_back({i, j});
     }
 
     Index groups() const { return static_cast<Index>(groups_.size()); }
@@ -115,7 +119,7 @@ public:
         for (const SampleBlock& block : blocks)
             for (Index i = i0; i < std::min(i0 + kGroup, rows_); ++i)
                 for (Index j = j0; j < std::min(j0 + kGroup, symmetric_ ? i + 1 : cols_); ++j)
-                    add_block(offset(i, j), symmetric_ && i == j, s + i * stride + block.begin * kWidth,
+                    add_block(i, j, s + i * stride + block.begin * kWidth,
                               other + j * stride + block.begin * kWidth, block);
     }
 
@@ -155,37 +159,42 @@ private:
     struct Group {
         Index i, j;
     };
-    static Index size(Index rows, Index cols, bool symmetric) {
-        return (symmetric ? rows * (rows + 1) / 2 : rows * cols) * kWidth * kWidth;
-    }
     Index offset(Index i, Index j) const {
         return (symmetric_ ? i * (i + 1) / 2 + j : i * cols_ + j) * kWidth * kWidth;
     }
-    void add_block(Index at, bool diagonal, const double* s, const double* other, const SampleBlock& block) {
+    void add_block(Index i, Index j, const double* s, const double* other, const SampleBlock& block) {
         double sums[kWidth * kWidth];
+        const Index at = offset(i, j),
+                    vectors = (std::min(kWidth, neurons_ - i * kWidth) + kLanes - 1) / kLanes;
         moments_.prefetch(at, kWidth * kWidth);
         tiles::for_columns(kWidth, [&](Index n, auto count) {
-            add_columns<0, count()>(diagonal ? n / kLanes : 0, n, s, other, block.length, sums);
+            const Index above = symmetric_ && i == j ? n / kLanes : 0;
+            add_columns<0, R, count()>(above, vectors, n, s, other, block.length, sums);
         });
         moments_.update(at, sums, kWidth * kWidth, block.scale, block.weight);
     }
-    /// Sums of C columns from n. The first `above` vectors are of entries above the diagonal, which are below it
-    /// too: they stay zero.
-    template <int Above, int C>
-    void add_columns(Index above, Index n, const double* s, const double* other, Index length, double* sums) {
-        if constexpr (Above + 1 < R)
-            if (Above < above) return add_columns<Above + 1, C>(above, n, s, other, length, sums);
-        simd::Vec<double> acc[C][R - Above];
-        tiles::each_vector<C, R - Above>([&](int c, int r) { acc[c][r] = simd::Vec<double>{}; });
-        tiles::accumulate<double, R - Above, C, true>(length, s + Above * kLanes, kWidth, other + n, kWidth,
-                                                      1, acc);
+    /// Sums of C columns from n, of their vectors from `first` to `end`. Those before are above the diagonal, and below
+    /// it too; those behind are padding: they stay zero.
+    template <int First, int End, int C>
+    void add_columns(Index first, Index end, Index n, const double* s, const double* other, Index length,
+                     double* sums) {
+        if constexpr (First + 1 < End) {
+            if (First < first) return add_columns<First + 1, End, C>(first, end, n, s, other, length, sums);
+            if (end < End) return add_columns<First, End - 1, C>(first, end, n, s, other, length, sums);
+        }
+        constexpr int kVectors = End - First;
+        simd::Vec<double> acc[C][kVectors];
+        tiles::each_vector<C, kVectors>([&](int c, int r) { acc[c][r] = simd::Vec<double>{}; });
+        tiles::accumulate<double, kVectors, C, true>(length, s + First * kLanes, kWidth, other + n, kWidth, 1,
+                                                     acc);
         double* const to = sums + n * kWidth;
         tiles::each_vector<C, R>([&](int c, int r) {
-            simd::store(to + c * kWidth + r * kLanes, r < Above ? simd::Vec<double>{} : acc[c][r - Above]);
+            const bool kept = First <= r && r < End;
+            simd::store(to + c * kWidth + r * kLanes, kept ? acc[c][r - First] : simd::Vec<double>{});
         });
     }
 
-    Index rows_, cols_;
+    Index neurons_, rows_, cols_;
     bool symmetric_;
     BlockMoments moments_;
     std::vector<Group> groups_;
@@ -198,32 +207,26 @@ public:
     static constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
 
     LinearMoments(const NeuronTiles<double, R>& tiles, bool gradient)
-        : d_(tiles.dimension()),
+        : tiles_(tiles),
           value_(tiles.tiles() * kWidth, true),
-          slope_(gradient ? tiles.tiles() * kWidth : 0, true),
-          x_(gradient ? tiles.tiles() * kWidth * d_ : 0, true),
-          gradient_(gradient) {}
+          slope_(gradient && tiles.b(0) ? tiles.tiles() * kWidth : 0, true),
+          x_(gradient ? tiles.tiles() * kWidth * tiles.dimension() : 0, true) {}
 
     /// Slopes are overwritten by -y_q s'_qi.
     void add(Index t, const SampleBlock& block, ConstMat x, const double* y, const double* s, double* slope) {
-        double e[kMostSamples], sums[kWidth];
+        double e[kMostSamples];
         for (Index q = 0; q < block.length; ++q) e[q] = -y[block.begin + q];
         const Index first = block.begin * kWidth;
-        Weighed<R> weighed{.e = e, .value = s + first, .slope = gradient_ ? slope + first : nullptr};
-        const auto update = [&](BlockMoments& moments, const simd::Vec<double>* sum) {
-            for (int r = 0; r < R; ++r) simd::store(sums + r * simd::kLanes<double>, sum[r]);
-            moments.update(t * kWidth, sums, kWidth, block.scale, block.weight);
-        };
-        if (gradient_) {
-            Scratch<double> products(d_ * kWidth);
-            tiles::backward<double, R>(x.middle_rows(block.begin, block.length), slope + first, kWidth, 0.0,
-                                       products.data(), kWidth, &weighed);
-            x_.update(t * kWidth * d_, products.data(), d_ * kWidth, block.scale, block.weight);
-            update(slope_, weighed.sum_slope);
-        } else {
-            weighed.add_values(block.length);
-        }
-        update(value_, weighed.sum_s);
+        double values[kWidth] = {}, slopes[kWidth] = {};
+        Scratch<double> products(x_.size() > 0 ? tiles_.dimension() * kWidth : 0, 0.0);
+        add_weighed<R>(tiles_.filled(t), x.middle_rows(block.begin, block.length), e, s + first,
+                       slope ? slope + first : nullptr,
+                       {.value = values,
+                        .slope = slope_.size() > 0 ? slopes : nullptr,
+                        .x = x_.size() > 0 ? products.data() : nullptr});
+        value_.update(t * kWidth, values, kWidth, block.scale, block.weight);
+        if (slope_.size() > 0) slope_.update(t * kWidth, slopes, kWidth, block.scale, block.weight);
+        x_.update(t * products.size(), products.data(), products.size(), block.scale, block.weight);
     }
 
     const BlockMoments& value() const { return value_; }
@@ -232,12 +235,13 @@ public:
     void finish(Index blocks, Index samples) {
         for (BlockMoments* m : {&value_, &slope_, &x_}) m->finish(0, m->size(), blocks, samples);
     }
-    Index x_at(Index i, Index j) const { return ((i / kWidth) * d_ + j) * kWidth + i % kWidth; }
+    Index x_at(Index i, Index j) const {
+        return ((i / kWidth) * tiles_.dimension() + j) * kWidth + i % kWidth;
+    }
 
 private:
-    Index d_;
+    const NeuronTiles<double, R>& tiles_;
     BlockMoments value_, slope_, x_;
-    bool gradient_;
 };
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline features

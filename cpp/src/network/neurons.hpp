@@ -19,8 +19,9 @@ class NeuronTiles {
 public:
     static constexpr Index kWidth = R * simd::kLanes<T>;
     static constexpr Index kPacked = 1024;  // neurons between looks at the clock
-    /// Samples whose activations by one tile stay in the first-level cache.
-    static constexpr Index kNear = 20480 / (kWidth * static_cast<Index>(sizeof(T)));
+    /// Samples whose activations by one tile stay in the first-level cache, in whole blocks of columns.
+    static constexpr Index kNear =
+        tiles::kColsOf<R> * (20480 / (kWidth * static_cast<Index>(sizeof(T)) * tiles::kColsOf<R>));
 
     NeuronTiles(const Network& network, ConstMat theta, int threads = 1)
         : count_(theta.rows),
@@ -127,9 +128,8 @@ public:
 
     /// value[q * kWidth + i] = sigma(<w_i, x_q> + b_i), and likewise the slope unless it is null.
     void activate(const Activation& sigma, Index t, MatView<const T> x, T* value, T* slope) const {
-        constexpr Index kRows = kNear / tiles::kColsOf<R> * tiles::kColsOf<R>;
-        for (Index q = 0; q < x.rows; q += kRows) {
-            const Index rows = std::min(kRows, x.rows - q);
+        for (Index q = 0; q < x.rows; q += kNear) {
+            const Index rows = std::min(kNear, x.rows - q);
             T* z = value + q * kWidth;
             tiles::with_filled<T, R>(filled(t), [&](auto vectors) {
                 constexpr int V = vectors();

@@ -146,7 +146,7 @@ def test_errors_of_a_python_function_arrive_from_every_thread():
 )
 def test_networks_move_as_with_our_own(method):
     ends = [mf.solve(model(sigma), method, horizon=0.5, rng=1).final for sigma in (TANH, mf.activations.tanh)]
-    # Roundings of tanh, 4 in the last place, over some dozen steps of size 0.05 in all.
+    # Roundings of tanh, 5 in the last place, over some dozen steps of size 0.05 in all.
     assert np.abs(np.subtract(*ends)).max() < 1e-13
 
 

@@ -125,7 +125,7 @@ void require_analytic(const Activation& sigma);
 /// value[i] = sigma(z[i]), slope[i] = sigma'(z[i]), curvature[i] = sigma''(z[i]); null outputs are skipped.
 /// At a knot the slope is the left one; the curvature is that of the smooth pieces (0 for piecewise linear).
 /// Outputs may be z itself. No allocation. NaN gives NaN, and a number the same bits wherever it stands in z.
-/// Error in units in the last place, either precision: values of erf and softplus 2, sigmoid 3, tanh 4, gelu
+/// Error in units in the last place, either precision: values of erf and softplus 2, sigmoid 3, tanh 5, gelu
 /// 8; their slopes and curvatures 10, also in the tails (of gelu, which change sign: 3 epsilon absolute).
 /// Magnitudes below 1e-304 (float: 1e-35) may be flushed to 0 in the tails.
 template <class T>

@@ -14,15 +14,12 @@ struct Tanh : Fixed {
                 .blur = {.noise = Blur::Noise::kolmogorov, .order = 1, .offset = -1, .scale = 2}};
     }
 
-    /// e / (1 + e)^2 forms, e = exp(-2|t|) <= 1, keep the relative accuracy of slope and curvature in the
-    /// tails.
+    /// 1 - tanh^2 t = (1 - tanh |t|)(1 + tanh |t|) keeps its relative accuracy in the tails.
     template <class T>
     struct Kernel {
         MFCORE_INLINE Jet<T> operator()(Vec<T> t) const {
-            const Vec<T> half = with_sign<T>(t, fill(T(-1)));
-            const Decay<T> e = decay<T>(half + half);
-            const Vec<T> r = T(1) / (e.expm1 + T(2)), twice = r + r;
-            const Vec<T> value = with_sign<T>(e.expm1 * r, t), slope = e.exp * (twice * twice);
+            const Saturation<T> of = saturation<T>(-abs<T>(t));
+            const Vec<T> value = with_sign<T>(of.size, t), slope = of.rest * of.size + of.rest;
             return {value, slope, T(-2) * value * slope};
         }
     };
