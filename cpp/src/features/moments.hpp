@@ -98,7 +98,7 @@ class PairMoments {
 public:
     static constexpr Index kWidth = NeuronTiles<double, R>::kWidth;
     static constexpr Index kLanes = simd::kLanes<double>;
-    static constexpr Index kGroup = 4;  // tiles whose activations are reused from cache together
+    static constexpr Index kGroup = 4;  // tiles whose activations stay near for as many others
 
     PairMoments(Index neurons, Index others, bool symmetric, bool errors)
         : neurons_(neurons),
@@ -106,21 +106,22 @@ public:
           cols_((others + kWidth - 1) / kWidth),
           symmetric_(symmetric),
           moments_((symmetric ? rows_ * (rows_ + 1) / 2 : rows_ * cols_) * kWidth * kWidth, errors) {
-        for (Index i = 0; i < rows_; i += kGroup)
-            for (Index j = 0; j < (symmetric ? i + 1 : cols_); j += kGroup) groups_.push_back({i, j});
+        for (Index i0 = 0; i0 < rows_; i0 += kGroup)
+            for (Index j = 0; j < (symmetric ? i0 + 1 : cols_); j += kGroup)
+                for (Index i = i0; i < std::min(i0 + kGroup, rows_); ++i) groups_.push_back({i, j});
     }
 
+    /// Of one tile with up to kGroup others. Those that follow each other share the others.
     Index groups() const { return static_cast<Index>(groups_.size()); }
 
     /// Add blocks of a chunk, activations of a tile lying at s + t * stride, sample after sample.
     void add(Index group, const double* s, const double* other, Index stride,
              const std::vector<SampleBlock>& blocks) {
-        const auto [i0, j0] = groups_[group];
+        const auto [i, j0] = groups_[group];
         for (const SampleBlock& block : blocks)
-            for (Index i = i0; i < std::min(i0 + kGroup, rows_); ++i)
-                for (Index j = j0; j < std::min(j0 + kGroup, symmetric_ ? i + 1 : cols_); ++j)
-                    add_block(i, j, s + i * stride + block.begin * kWidth,
-                              other + j * stride + block.begin * kWidth, block);
+            for (Index j = j0; j < std::min(j0 + kGroup, symmetric_ ? i + 1 : cols_); ++j)
+                add_block(i, j, s + i * stride + block.begin * kWidth,
+                          other + j * stride + block.begin * kWidth, block);
     }
 
     /// Position of entry (row neuron i, column neuron j) in the tile-ordered storage; of one set of neurons, j <= i.
@@ -166,8 +167,8 @@ private:
         double sums[kWidth * kWidth];
         const Index at = offset(i, j),
                     vectors = (std::min(kWidth, neurons_ - i * kWidth) + kLanes - 1) / kLanes;
-        moments_.prefetch(at, kWidth * kWidth);
         tiles::for_columns(kWidth, [&](Index n, auto count) {
+            moments_.prefetch(at + n * kWidth, count() * kWidth);
             const Index above = symmetric_ && i == j ? n / kLanes : 0;
             add_columns<0, R, count()>(above, vectors, n, s, other, block.length, sums);
         });
