@@ -142,9 +142,20 @@ public:
 
     Projection(const NeuronTiles<double, R>& tiles, bool gradient)
         : tiles_(tiles),
-          sum_s_(tiles.tiles() * kWidth, 0.0),
-          sum_slope_(gradient && tiles.b(0) ? sum_s_.size() : 0, 0.0),
-          sum_x_(gradient ? sum_s_.size() * tiles.dimension() : 0, 0.0) {}
+          sum_s_(tiles.tiles() * kWidth),
+          sum_slope_(gradient && tiles.b(0) ? sum_s_.size() : 0),
+          sum_x_(gradient ? sum_s_.size() * tiles.dimension() : 0) {}
+
+    /// Nothing yet for tile t: said first, by the thread that will add to it.
+    void clear(Index t) {
+        const auto zero = [&](Scratch<double>& sums) {
+            const Index n = sums.size() / tiles_.tiles();
+            std::fill_n(sums.data() + t * n, n, 0.0);
+        };
+        zero(sum_s_);
+        zero(sum_slope_);
+        zero(sum_x_);
+    }
 
     /// Add a chunk of samples for tile t; the slopes are overwritten by e_q s'_qi.
     void add(Index t, ConstMat x, const double* e, const double* value, double* slope) {
@@ -157,8 +168,9 @@ public:
 
     void write(const Network& network, double scale, const PotentialOut& out, int threads) const {
         const Index d = tiles_.dimension(), n = tiles_.count();
-        for_blocks(n, kWidth, threads_for(n * (d + 1), threads), [&](Index, Index begin, Index end) {
-            for (Index i = begin; i < end; ++i) {
+        for_shares(tiles_.tiles(), threads_for(n * (d + 1), threads), [&](Index t) {
+            const Index begin = t * kWidth;
+            for (Index i = begin; i < begin + tiles_.filled(t); ++i) {
                 const double a = tiles_.a(0)[i];
                 if (out.value) out.value[i] = scale * a * sum_s_[i];
                 if (!out.gradient) continue;
@@ -200,7 +212,9 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
     double squares = 0;
     ConstMat before;  // the chunk whose activations are there
     const auto project = [&](Index t) {
-        if (wanted && before.rows > 0) projection.add(t, before, e.data(), own.value(t), own.slope(t));
+        if (!wanted) return;
+        if (before.rows == 0) return projection.clear(t);
+        projection.add(t, before, e.data(), own.value(t), own.slope(t));
     };
     Chunks chunks(sampler, seed, samples, chunk, true, threads, options.wants_stop);
     while (chunks.next()) {

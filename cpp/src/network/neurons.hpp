@@ -5,6 +5,7 @@
 
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
+#include "base/shares.hpp"
 #include "base/tiles.hpp"
 #include "base/transpose.hpp"
 #include "mfcore/base/errors.hpp"
@@ -161,12 +162,15 @@ private:
 
     static constexpr Index kPiece = Index{1} << 19;  // numbers of neurons that are handed out at once
 
-    /// Call body(tile) for tiles from `first` to `last`. Each is first touched by the thread that fills it.
+    /// Call body(tile) for tiles from `first` to `last`. Each is touched by the thread that will compute with it.
     template <class Body>
     void for_packed(Index first, Index last, int threads, Body&& body) const {
-        const int team = threads == 1 ? 1 : threads_for((last - first) * kWidth * (d_ + 2), threads);
-        for_blocks(last - first, kPacked / kWidth, team, [&](Index, Index begin, Index end) {
-            for (Index t = first + begin; t < first + end; ++t) body(t);
+        const Index n = last - first;
+        const int team = threads == 1 ? 1 : threads_for(n * kWidth * (d_ + 2), threads);
+        const Index most = kPacked / kWidth,
+                    piece = team == 1 ? most : std::clamp<Index>(n / (8 * team), 1, most);
+        for_shares((n + piece - 1) / piece, team, [&](Index k) {
+            for (Index t = first + k * piece; t < std::min(last, first + (k + 1) * piece); ++t) body(t);
         });
     }
 
