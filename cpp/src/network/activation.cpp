@@ -32,6 +32,14 @@ MFCORE_INLINE void put(T* out, Vec<T> v, Index count) {
     std::copy_n(padded, count, out);
 }
 
+template <class Kernel>
+constexpr int at_once() {
+    if constexpr (requires { Kernel::kAtOnce; })
+        return Kernel::kAtOnce;
+    else
+        return 8;
+}
+
 // One body for whole vectors and for the padded last one: a number gives the same bits wherever it stands.
 // Several vectors at once, whose operations the compiler mixes (-fschedule-insns): each is a chain of a hundred
 // cycles, longer than what a processor looks ahead. Of tanh and its slope that saves a third of the time.
@@ -39,7 +47,7 @@ template <Want want, class T, class Kernel>
 void loop(const Kernel& kernel, Index n, const T* z, T* value, T* slope, T* curvature) {
     Index i = 0;
     if constexpr (want == Want::value || want == Want::value_and_slope) {
-        constexpr int kAtOnce = 8;
+        constexpr int kAtOnce = at_once<Kernel>();
         for (; i + kAtOnce * kLanes<T> <= n; i += kAtOnce * kLanes<T>) {
             Vec<T> t[kAtOnce];
             Jet<T> out[kAtOnce];

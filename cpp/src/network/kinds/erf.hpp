@@ -22,6 +22,8 @@ struct Erf : Fixed {
 
     template <class T>
     struct Kernel {
+        static constexpr int kAtOnce = 6;  // with 8 too many constants pass through memory: a sixth more time
+
         MFCORE_INLINE Jet<T> operator()(Vec<T> t) const {
             const Vec<T> g = gauss<T>(abs<T>(t), T(1)), slope = T(1.1283791670955126) * g;
             const Vec<T> bounded = select<T>(g == 0, Vec<T>{}, t);  // 0 times infinity would be NaN

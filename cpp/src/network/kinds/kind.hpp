@@ -5,7 +5,8 @@
 //   facts(sigma)         what is known of sigma; fields that are left out keep their defaults
 //   Kernel<T>            made of sigma or of nothing: a vector of arguments gives value, slope, curvature; or
 //                        a function of spans that fills the arrays. soon(t), where there is one, gives the same
-//                        by a shorter way of more operations
+//                        by a shorter way of more operations; kAtOnce, where there is one: how many vectors a loop
+//                        mixes, other than 8
 //   validate(sigma)      throws std::invalid_argument naming what is wrong with the parameters
 //   complete(sigma)      only of kinds without parameters: what is not 0 in Activation
 #include <cmath>
