@@ -129,19 +129,34 @@ struct SplitExp {
     }
 };
 
+/// 2^(n - 1) from n + kMagic, 2^n from n + kMagic + 1.
+template <class T>
+MFCORE_INLINE Vec<T> power_of_two(Vec<T> shifted_n) {
+    return bits<Vec<T>>(bits<IntVec<T>>(shifted_n) << ExpTable<T>::kMantissaBits);
+}
 /// From n + kMagic and r with x = n log 2 + r.
 template <class T>
 MFCORE_INLINE SplitExp<T> split_exp(Vec<T> shifted_n, Vec<T> r) {
     using Table = ExpTable<T>;
     const Vec<T> tail = T(0.5) + r * horner(Table::kExp, r);
-    return {bits<Vec<T>>(bits<IntVec<T>>(shifted_n) << Table::kMantissaBits), r + r * r * tail};
+    return {power_of_two<T>(shifted_n), r + r * r * tail};
+}
+/// n + magic and r of x = n log(2)/K + r, |r| <= log(2)/(2 K), K a power of two.
+template <class T>
+struct Reduced {
+    Vec<T> shifted_n, r;
+};
+template <int K, class T>
+MFCORE_INLINE Reduced<T> reduced(Vec<T> x, T magic) {
+    using Table = ExpTable<T>;
+    const Vec<T> shifted_n = x * (K * Table::kLog2e) + magic;
+    const Vec<T> n = shifted_n - magic;
+    return {shifted_n, (x - n * (Table::kLn2High / K)) - n * (Table::kLn2Low / K)};
 }
 template <class T>
 MFCORE_INLINE SplitExp<T> split_exp(Vec<T> x, T magic = ExpTable<T>::kMagic) {
-    using Table = ExpTable<T>;
-    const Vec<T> shifted_n = x * Table::kLog2e + magic;
-    const Vec<T> n = shifted_n - magic;
-    return split_exp<T>(shifted_n, (x - n * Table::kLn2High) - n * Table::kLn2Low);
+    const Reduced<T> of = reduced<1, T>(x, magic);
+    return split_exp<T>(of.shifted_n, of.r);
 }
 
 /// e^x and e^x - 1 for x <= 0: what the saturating functions need. There the whole power of two exists. Below the
@@ -167,17 +182,13 @@ struct Saturation {
 };
 /// With x = n log(2)/2 + r, tanh r = odd/even and e = e^(2 x) = above/below,
 ///     above = 2^n (even + odd),   below = even - odd,   below - above = even (1 - 2^n) - odd (1 + 2^n),
-/// they are (1 - e)/(1 + e) and 2 e/(1 + e). The last difference cancels nothing near x = 0; where 2^n is 0 it is below, and
-/// tanh is 1. Products with 2^n are exact: whether the compiler fuses them with a sum changes no bit.
+/// they are (1 - e)/(1 + e) and 2 e/(1 + e). Nothing cancels near x = 0, where 2^n = 1; where 2^n is 0, tanh is 1. Products
+/// with 2^n are exact: whether the compiler fuses them with a sum changes no bit.
 template <class T>
 MFCORE_INLINE Saturation<T> saturation(Vec<T> x) {
     using Table = ExpTable<T>;
-    constexpr T magic = Table::kMagic + T(1);
-    x = at_least<T>(x, Table::kNothing / 2);
-    const Vec<T> shifted_n = x * (2 * Table::kLog2e) + magic;
-    const Vec<T> n = shifted_n - magic,
-                 power = bits<Vec<T>>(bits<IntVec<T>>(shifted_n) << Table::kMantissaBits);
-    const Vec<T> r = (x - n * (Table::kLn2High / 2)) - n * (Table::kLn2Low / 2), r2 = r * r;
+    const auto [shifted_n, r] = reduced<2, T>(at_least<T>(x, Table::kNothing / 2), Table::kMagic + T(1));
+    const Vec<T> power = power_of_two<T>(shifted_n), r2 = r * r;
     const Vec<T> odd = r * horner(Table::kTanhOdd, r2), even = horner(Table::kTanhEven, r2);
     const Vec<T> above = power * (even + odd), sum = (even - odd) + above;
     return {(even * (T(1) - power) - (odd + power * odd)) / sum, (above + above) / sum};
