@@ -38,7 +38,7 @@ public:
     double* slope(Index t, Index q = 0) {
         return slopes_.empty() ? nullptr : slopes_.data() + (t * chunk_ + q) * kWidth;
     }
-    /// Of tile t on the rows of x. Calls use(first row, rows) while these are near.
+    /// Fill tile t on the rows of x, and call use(first row, rows) for blocks of them while they are near.
     template <class Use>
     void compute(const Activation& sigma, Index t, ConstMat x, Use&& use) {
         for (Index q = 0; q < x.rows; q += Tiles::kNear) {
@@ -146,7 +146,7 @@ public:
           sum_slope_(gradient && tiles.b(0) ? sum_s_.size() : 0),
           sum_x_(gradient ? sum_s_.size() * tiles.dimension() : 0) {}
 
-    /// Nothing yet for tile t: said first, by the thread that will add to it.
+    /// Set the sums of tile t to zero: the first call for it, by the thread that will add to them.
     void clear(Index t) {
         const auto zero = [&](Scratch<double>& sums) {
             const Index n = sums.size() / tiles_.tiles();

@@ -111,7 +111,7 @@ public:
                 for (Index i = i0; i < std::min(i0 + kGroup, rows_); ++i) groups_.push_back({i, j});
     }
 
-    /// Of one tile with up to kGroup others. Those that follow each other share the others.
+    /// A group is one tile with up to kGroup others. Groups that follow each other share the others.
     Index groups() const { return static_cast<Index>(groups_.size()); }
 
     /// Add blocks of a chunk, activations of a tile lying at s + t * stride, sample after sample.
