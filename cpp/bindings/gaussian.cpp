@@ -126,6 +126,8 @@ void bind_gaussian(py::module_& m) {
     m.def("pair_matrix", &pair_matrix_array, py::arg("network"), py::arg("theta"), py::arg("other"),
           py::arg("threads") = 0, py::kw_only(), py::arg("other_network") = nullptr,
           "U(theta_i, other_j) under x ~ N(0, I).");
+    m.def("pair_nanoseconds", &pair_nanoseconds, py::arg("network"),
+          "Nanoseconds, roughly, that an exact pair of neurons takes, at most.");
     m.def("pair_slopes", &pair_slopes_array, py::arg("network"), py::arg("theta"), py::arg("other"),
           py::arg("threads") = 0, "E[sigma'(g_i) sigma'(g'_j)] of pre-activations under x ~ N(0, I).");
     m.def("pair_potential", &pair_potential_arrays, py::arg("network"), py::arg("theta"), py::arg("other"),

@@ -78,6 +78,13 @@ def test_an_activation_is_one_struct_in_one_list_and_no_other_file_knows_it(sour
         for struct, (name, own) in described.items():
             assert f"kinds::{struct}" not in code(file), f"{file} knows {struct} of {own}"
             assert f'"{name}"' not in code(file), f"{file} knows {name} of {own}"
+    package = Path(mf.__file__).parent
+    for file in package.rglob("*.py"):
+        if not {"activations", "experiments"} & set(file.relative_to(package).parts):
+            asked = re.search(
+                r"(activation|sigma)\.name\b|in _[A-Z]+ and .*\bname\b", file.read_text("utf-8")
+            )
+            assert not asked, f"{file} asks an activation for its name: {asked[0]}"
 
 
 def test_an_activation_without_parameters_is_an_object_of_its_name():

@@ -184,8 +184,9 @@ private:
                 k00 += weight * sum(0, 0);
                 if (!slopes) continue;
                 const Pack product = sum(1, 1);
-                k10 += weight * sum(1, 0);
                 k11 += weight * product;
+                if (!out.k20) continue;
+                k10 += weight * sum(1, 0);
                 const auto twice = [&](const Widened& near, const Joint& seen, const Blurred& blur,
                                        const Blurred& partner, Pack R, Pack along, Pack second, Pack& k,
                                        Pack& radial) {
@@ -212,9 +213,10 @@ private:
         // Of parallel neurons K20 w/R + K11 w' is along w, and both terms may be far larger than their sum.
         const auto parallel = g.s < pack(kParallel);
         const Pack zero{};
+        simd::store(out.k11 + c, out.k20 ? select(parallel, zero, k11) : k11);
+        if (!out.k20) return;
         simd::store(out.k10 + c, k10 + two_.offset * slope1);
         simd::store(out.k20 + c, select(parallel, radial1, k20) + two_.offset * bend1);
-        simd::store(out.k11 + c, select(parallel, zero, k11));
         if (!out.k01) return;
         simd::store(out.k01 + c, k01 + one_.offset * slope2);
         simd::store(out.k02 + c, select(parallel, radial2, k02) + one_.offset * bend2);

@@ -87,9 +87,10 @@ private:
             series_of_pair(series1_, i, R1, first_.inverse_R[to_size(i)], series2_, j, R2, rho, terms);
         out.k00[at] = sums.k00;
         if (!out.k11) return;
+        out.k11[at] = sums.k11;
+        if (!out.k20) return;
         out.k10[at] = sums.k10;
         out.k20[at] = R1 * sums.k20;
-        out.k11[at] = sums.k11;
         if (!out.k01) return;
         const auto other =
             series_of_pair(series2_, j, R2, second_.inverse_R[to_size(j)], series1_, i, R1, rho, terms);
@@ -104,7 +105,8 @@ private:
         const Pack joint = 4.0 * first(one_.density) * pair.at.k_of_h.density / pair.s;
         const Pack inverse1 = first(one_.inverse_root), inverse2 = second(two_.inverse_root);
         const Pack product = 2.0 * inverse1 * inverse2 * joint;
-        simd::store(out.k11 + c, select(parallel, zero, product));
+        simd::store(out.k11 + c, out.k20 ? select(parallel, zero, product) : product);
+        if (!out.k20) return;
         const auto one_sided = [&](const Side& side, const Thresholds& wide, Chosen at, Chosen partner,
                                    const Side& other, Pack inverse, Pack tail, double* k10, double* k20) {
             const Pack along = at(wide.density) * (4.0 * tail - 2.0), V = at(wide.V), R = at(side.R);
@@ -164,6 +166,10 @@ private:
         simd::store(out.k00 + c, k00 / a.alpha / b.alpha);
         if (!out.k11) return;
         const Pack inverse2 = inverse * inverse;
+        simd::store(out.k11 + c, L + a.square * a.near_x * a.F + b.square * b.near_x * b.F +
+                                     p * ((a.square * a.X) * (b.square * b.X) +
+                                          rho * (a.square + b.square + a.square * b.square * inverse2)));
+        if (!out.k20) return;
         // K10 and K20 of the first neuron, and of the second where they are wanted.
         const auto one_sided = [&](const Half& u, const Half& v, double* k10, double* k20) {
             const Pack x = u.near_x, x2 = x * x, near = v.square * u.X;
@@ -179,9 +185,6 @@ private:
         };
         one_sided(a, b, out.k10, out.k20);
         if (out.k01) one_sided(b, a, out.k01, out.k02);
-        simd::store(out.k11 + c, L + a.square * a.near_x * a.F + b.square * b.near_x * b.F +
-                                     p * ((a.square * a.X) * (b.square * b.X) +
-                                          rho * (a.square + b.square + a.square * b.square * inverse2)));
     }
 
     const Side &first_, &second_;

@@ -170,11 +170,10 @@ void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, 
     check(first, second);
     require(P.rows == first.n && P.cols == second.n, "P",
             "must have a row for each of theta, a column for each of other", P.rows);
-    const PairTiles tiles(first, second, nullptr, PairTiles::Want::gradient, threads);
+    const PairTiles tiles(first, second, nullptr, PairTiles::Want::slopes, threads);
     const Columns columns(second);
     const int team = threads_for(nanoseconds(tiles, first, second), threads);
     const bool angles = is_homogeneous(first);
-    PairSums sums(first.padded);  // which tiles of slopes come with
     BufferPool pool(tiles, kTileRows, kTileCols, false);
     const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
         for (Index j = 0; j < second.n; j += kTileCols) {
@@ -184,7 +183,7 @@ void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, 
             if (angles)
                 slopes_of_angles(first, second, i, end, j, cols, work.q.data());
             else
-                tiles.tile(i, end - i, j, cols, work, &sums, nullptr);
+                tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
             for (Index r = 0; r < end - i; ++r)
                 std::copy_n(work.q.data() + r * kTileCols, cols, P.row(i + r) + j);
         }

@@ -30,11 +30,11 @@ FilledScratch<double> masses_unless(const double* weights, Index n);
 inline bool has_kinks(const Activation& sigma) { return sigma.is_piecewise() || !facts(sigma).kinks.empty(); }
 
 /// No bias and no kink but at 0: sigma(t) = slope t + jump t_+.
-inline bool is_homogeneous(const Side& side) {
-    const Activation& s = *side.sigma;
-    return s.is_piecewise() && s.offset == 0 && !side.has_b &&
+inline bool is_homogeneous(const Activation& s, bool has_b) {
+    return s.is_piecewise() && s.offset == 0 && !has_b &&
            (s.knots.empty() || (s.knots.size() == 1 && s.knots[0] == 0));
 }
+inline bool is_homogeneous(const Side& side) { return is_homogeneous(*side.sigma, side.has_b); }
 
 /// The potential that homogeneous neurons create for each other, and its gradient: pair_potential() with half
 /// its pairs. Null outputs are skipped.
@@ -56,8 +56,11 @@ struct Threshold {
 /// Of a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
 /// a distribution; eqs. (4.2), (4.3)); K01 and K02 are K10 and K20 with the two neurons swapped.
 struct PairExpectations {
-    double *k00, *k10, *k20, *k11;  ///< k11 null: only k00 is wanted
-    double *k01, *k02;              ///< k01 null: neither is wanted
+    double* k00;
+    double *k10, *k20;  ///< null: neither is wanted
+    double*
+        k11;  ///< null: only k00 is wanted. Of parallel neurons kernels may move it into k20 if that is wanted
+    double *k01, *k02;  ///< null: neither is wanted
 };
 
 /// Neurons chosen from a list, one per lane: reads entries of arrays over neurons.

@@ -232,9 +232,10 @@ public:
                 if (swapped) sum.swap();
                 out.k00[l] = sum.k00;
                 if (!out.k11) continue;
+                out.k11[l] = sum.k11;
+                if (!out.k20) continue;
                 out.k10[l] = sum.k10;
                 out.k20[l] = sum.k20;
-                out.k11[l] = sum.k11;
                 if (!out.k01) continue;
                 out.k01[l] = sum.k01;
                 out.k02[l] = sum.k02;

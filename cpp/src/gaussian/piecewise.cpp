@@ -114,9 +114,10 @@ private:
         }
         simd::store(out.k00 + c, k00);
         if (!out.k11) return;
+        simd::store(out.k11 + c, k11);
+        if (!out.k20) return;
         simd::store(out.k10 + c, k10);
         simd::store(out.k20 + c, k20);
-        simd::store(out.k11 + c, k11);
         if (!out.k01) return;
         simd::store(out.k01 + c, k01);
         simd::store(out.k02 + c, k02);

@@ -200,9 +200,10 @@ public:
                 const auto sums = pair(work, i[l], j[l], at.rho[lane], at.s[lane], slopes);
                 out.k00[l] = sums.k00;
                 if (!slopes) continue;
+                out.k11[l] = sums.k11;
+                if (!out.k20) continue;
                 out.k10[l] = sums.k10;
                 out.k20[l] = first_.R[to_size(i[l])] * sums.k20;
-                out.k11[l] = sums.k11;
                 if (!out.k01) continue;
                 const auto other = pair(work, j[l], i[l], at.rho[lane], at.s[lane], slopes);
                 out.k01[l] = other.k10;

@@ -51,7 +51,7 @@ void PairTiles::add_terms(PairBlock& block, Index terms, Index i, Index j, doubl
     };
     constexpr std::true_type yes;
     constexpr std::false_type no;
-    if (want_ == Want::matrix) return run(yes, no, no);
+    if (!row_sums) return run(yes, no, no);
     if (want_ == Want::value) return col_sums ? run(no, yes, yes) : run(no, yes, no);
     return col_sums ? run(yes, yes, yes) : run(yes, yes, no);
 }

@@ -26,6 +26,8 @@ Index degree(const Activation& s) {
     return known.polynomial ? known.degree : kInfinite;
 }
 
+bool is_smooth(const Activation& s) { return !has_kinks(s) && facts(s).curved; }
+
 PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficients& one,
                           const Coefficients& two) {
     const Facts known = facts(*first.sigma), other = facts(*second.sigma);
@@ -33,12 +35,21 @@ PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficie
     if (same && known.form == Form::pieces) return piecewise_kernel(first, second);
     if (same && known.form == Form::erf) return erf_kernel(first, second, one, two);
     if (same && known.form == Form::gelu) return gelu_kernel(first, second);
-    const auto smooth = [](const Activation& s, const Facts& f) { return !has_kinks(s) && f.curved; };
-    if (!smooth(*first.sigma, known) || !smooth(*second.sigma, other)) return panel_kernel(first, second);
+    if (!is_smooth(*first.sigma) || !is_smooth(*second.sigma)) return panel_kernel(first, second);
     return quadrature_kernel(first, second, one, two);
 }
 
 }  // namespace
+
+double pair_nanoseconds(const Network& network) {
+    constexpr double kAngle = 3, kClosed = 30, kQuadrature = 5e4, kPanels = 3e5;
+    const Activation& sigma = network.activation;
+    const Facts known = facts(sigma);
+    if (is_homogeneous(sigma, network.has_b())) return kAngle;
+    if (known.form == Form::erf && !network.has_b()) return kAngle;
+    if (known.form != Form::other) return kClosed;
+    return is_smooth(sigma) ? kQuadrature : kPanels;
+}
 
 PairTiles::PairTiles(const Side& first, const Side& second, const double* weights, Want want, int threads)
     : first_(first), second_(second), want_(want), weights_(to_size(second.padded)) {
@@ -226,13 +237,13 @@ Index PairTiles::open(PairBlock& block, Index i, Index r, Index j, Index c, Inde
 
 void PairTiles::close_far(Index i, Index j, Buffers& work, PairSums* of_rows, PairSums* of_cols) const {
     FarPairs& far = work.far;
-    const bool gradient = want_ == Want::gradient;
+    const bool gradient = want_ == Want::gradient, back = gradient && of_cols;
     const PairExpectations out{work.k00.data(),
-                               work.k10.data(),
-                               work.k20.data(),
-                               gradient ? work.k11.data() : nullptr,
-                               gradient && of_cols ? work.k01.data() : nullptr,
-                               work.k02.data()};
+                               gradient ? work.k10.data() : nullptr,
+                               gradient ? work.k20.data() : nullptr,
+                               gradient || want_ == Want::slopes ? work.k11.data() : nullptr,
+                               back ? work.k01.data() : nullptr,
+                               back ? work.k02.data() : nullptr};
     for (Index first = 0; first < far.count; first += kFarPairs) {
         const Index last = std::min(first + kFarPairs, far.count);
         const Index padded = (last - first + kPack - 1) / kPack * kPack;
@@ -253,7 +264,7 @@ void PairTiles::close_far(Index i, Index j, Buffers& work, PairSums* of_rows, Pa
         if (of_rows) add_up(one, two, out.k10, out.k20, *of_rows);
         if (of_cols) add_up(two, one, out.k01, out.k02, *of_cols);
         if (want_ == Want::value) continue;
-        const double* const product = gradient ? out.k11 : out.k00;
+        const double* const product = want_ == Want::matrix ? out.k00 : out.k11;
         for (Index n = 0; n < last - first; ++n)
             work.q[to_size((one[n] - i) * work.step + two[n] - j)] = product[n];
     }

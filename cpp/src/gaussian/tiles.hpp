@@ -36,7 +36,8 @@ struct FarPairs {
 
 class PairTiles {
 public:
-    enum class Want { matrix, value, gradient };
+    /// What tiles become, or which sums are added to: K00, sums of K00, K11 with all sums, K11.
+    enum class Want { matrix, value, gradient, slopes };
 
     static constexpr Index kRows = simd::kBytes == 64 ? 4 : 2;  ///< of a block: as many as registers hold
     static constexpr Index kWidth = Coefficients::kWidth;
@@ -60,7 +61,7 @@ public:
     };
 
     /// Evaluate the pairs of neurons i .. of the first side and j .. of the second, multiples of
-    /// Coefficients::kWidth. The Gram matrix work.q becomes K11 (gradient) or K00 (matrix); sums of rows are
+    /// Coefficients::kWidth. The Gram matrix work.q becomes K11 (gradient, slopes) or K00 (matrix); sums of rows are
     /// added to. With of_cols the two sides are one, and the sums of the partners are added to as well.
     void tile(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* of_rows,
               PairSums* of_cols) const;

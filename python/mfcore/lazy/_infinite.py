@@ -17,7 +17,6 @@ from .._base.check import FloatArray
 from ..init import Constant, Normal, Product, Radial, ScalarLaw, Sphere, Symmetric
 from ..model import Model
 from ..neurons._flow import rates_of
-from ._slopes import pair_slopes
 from ._sphere import SphereMeans
 
 _TOLERANCE = 1e-10  # relative error of quadrature over b
@@ -105,7 +104,7 @@ class InfiniteWidth:
                 rows, columns = (self._rows(Z, bias) for Z in (X, Y))
                 parts = (
                     _core.pair_matrix(core, rows, columns, self._threads),
-                    pair_slopes(network.activation, network.has_b, rows, columns, self._threads),
+                    _core.pair_slopes(core, rows, columns, self._threads),
                     sums[2],
                 )
             for total, part in zip(sums[: 3 if self._sphere is not None else 2], parts, strict=False):

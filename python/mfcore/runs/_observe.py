@@ -22,10 +22,7 @@ from ..reductions._project import projections
 
 _HELD_OUT = 10_000  # samples on which a risk is measured that has no quick exact form
 _HELD_NUMBERS = 1 << 24  # these samples are kept up to so many numbers: 128 MB
-_QUICK = 5e-2  # an exact risk may take so many seconds
-# activations whose pairs take up to 50 µs; those of others take 5 to 50 ns …
-_QUADRATURE = ("tanh", "sigmoid", "softplus")
-_ANGLES = ("linear", "relu", "erf")  # … and those of these activations, without bias, 3 ns
+_QUICK = 5e7  # an exact risk may take so many nanoseconds
 
 
 class RiskMeter:
@@ -63,9 +60,7 @@ class RiskMeter:
         samples.
         """
         model = self._model
-        name, biased = model.network.activation.name, model.network.has_b
-        pair = 5e-5 if name in _QUADRATURE else 3e-9 if name in _ANGLES and not biased else 3e-8
-        if model.data._nodes or pair * neurons**2 <= _QUICK:
+        if model.data._nodes or _core.pair_nanoseconds(model.network._core) * neurons**2 <= _QUICK:
             try:
                 Exact().evaluator(model)
             except ValueError:

@@ -180,7 +180,7 @@ def test_quadrature_over_the_sphere_is_that_of_the_gaussian_averaged_over_radii(
 
 
 @pytest.mark.parametrize("name", ["erf", "tanh", "sigmoid", "softplus", "gelu"])
-@pytest.mark.parametrize("size", [0.5, 3.0, 40.0])
+@pytest.mark.parametrize("size", [0.5, 3.0, 40.0, 1000.0])
 def test_slopes_of_parallel_inputs_are_integrals_over_one_number(name, size):
     sigma = getattr(mf.activations, name)
     model = model_of(mf.Network(sigma)).replace(rates=None, init=mf.init.Gaussian(1.0))

@@ -117,6 +117,23 @@ def test_risks_are_exact_where_that_is_quick_and_can_be_left_out():
     assert none.error is None
 
 
+@pytest.mark.parametrize(
+    ("sigma", "neurons", "rule"),
+    [
+        (mf.activations.piecewise_linear([0.0], [0.0], 0.5, 1.0), 3000, "exact"),  # angles alone
+        (mf.activations.gelu, 1200, "exact"),
+        (mf.activations.gelu, 1500, "10000 held-out samples"),
+        (mf.activations.expression("z*tanh(z)"), 30, "exact"),
+        (mf.activations.expression("z*tanh(z)"), 60, "10000 held-out samples"),
+        (mf.activations.custom(np.sin, slope=np.cos), 20, "10000 held-out samples"),  # no curvature
+    ],
+)
+def test_risks_are_priced_by_what_serves_the_pairs(sigma, neurons, rule):
+    model = model_of().replace(network=mf.Network(sigma), init=mf.init.Gaussian(std=0.1))
+    run = mf.solve(model, mf.SGD(neurons, step=0.01), horizon=0.01, save_at=[0.0], rng=0)
+    assert run.meta["risk"] == rule
+
+
 def test_the_held_out_sample_is_the_same_for_every_run():
     model = model_of()
     rule = mf.MonteCarlo(10_000, seed=derive(0, 10_000))

@@ -30,6 +30,9 @@ void bivariate_normal(Index n, const double* h, const double* k, const double* r
 /// are not analytic (strip 0), or jump at a kink.
 bool has_exact_pairs(const Activation& first, const Activation& second);
 
+/// Nanoseconds, roughly, that the exact expectation of one pair of neurons of a network takes, at most.
+double pair_nanoseconds(const Network& network);
+
 /// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. By Mehler's series where |<w, w'>| is below about 0.8
 /// |w| |w'|, in closed form beyond: absolute error a few 1e-15 times the sizes of the two neurons (sigma,
 /// sigma' and |w| sigma'' in mean square; slopes for kinks). Nearly parallel pairs of tanh, sigmoid, softplus
