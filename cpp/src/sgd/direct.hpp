@@ -48,7 +48,7 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
         const T *const x = block.x.row(s), *const next = block.x.row(std::min(s + 1, block.steps - 1));
         const T h = static_cast<T>(block.h[s]), h_w = h * static_cast<T>(params.rates.w),
                 h_b = h * static_cast<T>(params.rates.b);
-        const T keep = T(1) - h_w * ridge, keep_b = T(1) - h_b * ridge;
+        const T keep = T(1) - h_w * ridge, keep_b = trains_b ? T(1) - h_b * ridge : T(1);
         kinds::Jet<T> out[V];
         Vec left{};  // of y when the neurons' shares are taken away, summed over the lanes
         left[0] = block.y[s];

@@ -42,6 +42,7 @@ class SGD:
         precision: ``"float64"`` or ``"float32"``.
         coupled: Draw Langevin noise number by number, as `mf.GD` and `mf.Particles` do, so that paths with
             the same `rng` and step share their increments. Slower: the noise of blocks is equal in law only.
+            Needs float64, as float32 has other numbers.
         comm: A communicator of mpi4py, such as ``MPI.COMM_WORLD``, to split the network over processes: see
             `mf.gather`. Needs one replica in float64, and `coupled` at temperature > 0.
 
@@ -67,6 +68,10 @@ class SGD:
             object.__setattr__(self, name, check.count(getattr(self, name), name))
         object.__setattr__(self, "step", check.number(self.step, "step", above=0))
         check.choice(self.precision, "precision", ("float64", "float32"))
+        if self.coupled and self.precision != "float64":
+            raise ValueError(
+                f"precision must be 'float64' with coupled=True, as other rungs draw, got {self.precision!r}"
+            )
         if self.schedule is not None and not callable(self.schedule):
             raise TypeError(f"schedule must be a function of k·step, got {check.shown(self.schedule)}")
         check_comm(self.comm)

@@ -17,6 +17,7 @@ from .._base.bar import Bar
 from .._base.build import build_info
 from .._base.check import FloatArray
 from .._base.limits import Limit
+from ..expectations._rules import MonteCarlo
 from ..measures._tangent import TangentLimit
 from ..model import Model
 from ..reductions._model import ReducedModel
@@ -192,9 +193,13 @@ class Run:
             measure = self._rung.measure()
             rule = learned_samples(self._method, self._model, measure)
             if rule is not None:
-                self._training = training_risk(rule, model_of(self._model), measure)
+                self._training = self._training_risk(rule, measure)
                 advise_overfitting(rule, self._training, last.risk, last.error)
         return "completed"
+
+    def _training_risk(self, rule: MonteCarlo, measure: Any) -> float:
+        """The risk on the fixed samples that the run descends."""
+        return training_risk(rule, model_of(self._model), measure)
 
     def _blown(self, risk: Any) -> str:
         """Why a run of this risk has diverged; empty if it has not."""

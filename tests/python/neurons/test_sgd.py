@@ -292,6 +292,11 @@ def test_a_dataset_is_passed_through_in_a_new_order_each_time():
         ({"neurons": 5, "step": 0.0}, ValueError, "step must be > 0, got 0.0"),
         ({"neurons": 5, "step": 1.0, "batch": 1.5}, ValueError, "batch must be an integer, got 1.5"),
         ({"neurons": 5, "step": 1.0, "precision": "float16"}, ValueError, "precision must be one of"),
+        (
+            {"neurons": 5, "step": 1.0, "precision": "float32", "coupled": True},
+            ValueError,
+            "precision must be 'float64' with coupled=True, as other rungs draw, got 'float32'",
+        ),
         ({"neurons": 5, "step": 1.0, "schedule": 3}, TypeError, "schedule must be a function"),
     ],
 )
