@@ -9,8 +9,11 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import data as data_laws
 from ._base import check, course
+from ._base.check import FloatArray
 from ._base.course import Course, Force, forces_at
 from ._base.registry import configurable, configurable_module
 from .data import DataLaw
@@ -90,6 +93,22 @@ class Model:
     def row(self) -> int | None:
         """Length D of a row [a, b, w…] of parameters; None when d = inf."""
         return None if math.isinf(self.d) else self.network.row(int(self.d))
+
+    @cached_property
+    def _speeds(self) -> dict[str, float]:
+        """The rates of a, b and w, 0 of a block that is absent or fixed."""
+        given, trained = self.rates or {}, self.network.trained
+        return {block: given.get(block, 1.0) if block in trained else 0.0 for block in "abw"}
+
+    @cached_property
+    def _entry_speeds(self) -> FloatArray:
+        """The rate of every entry of a row, 0 of those that do not move."""
+        assert self.row is not None  # neurons: d is finite
+        speeds = np.empty(self.row)
+        for block, where in self.network.blocks(int(self.d)).items():
+            speeds[where] = self._speeds[block]
+        speeds.flags.writeable = False  # everybody's
+        return speeds
 
     @cached_property
     def _unit(self) -> Model:

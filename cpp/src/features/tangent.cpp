@@ -120,7 +120,7 @@ void tangent_kernel(const Network& network, const Measure& rho, const Rates& rat
     for (Index i = 0; rho.weights && i < rho.points.rows; ++i)
         require(rho.weights[i] >= 0, "weights", "must be >= 0", rho.weights[i]);
     const bool value = network.output == Output::trained, sphere = network.sphere;
-    const double of_b = network.has_b() ? rates.b : 0.0;
+    const double of_b = network.trains_b() ? rates.b : 0.0;
     BlockRows left(x.rows, value, sphere), right(other ? y.rows : 0, value, sphere);
     // What multiplies r_b + r_w <x, x'>.
     FilledScratch<double> slopes(x.rows * y.rows);

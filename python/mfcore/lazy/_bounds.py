@@ -14,11 +14,10 @@ from .._base.check import FloatArray
 from ..expectations._rules import Expectation
 from ..measures._tangent import Tangent
 from ..model import Model
-from ..neurons._flow import rates_of
 from ..runs._trajectory import Trajectory
-from ._kernel import of_neurons
 from ._laziness import curvature_of, smallest_of
 from ._linearized import nodes_of
+from ._neurons import of_neurons, speeds_of
 
 _CHUNK = 1 << 20  # numbers of one pass over neurons and inputs
 
@@ -131,7 +130,7 @@ def lazy_bounds(
                 0.0 if linear else math.sqrt(_squared_change(model, origin, theta, X)),
                 bend,
                 float(np.linalg.norm(kernel - first) / np.linalg.norm(first)),
-                smallest_of(values, theta.size),
+                smallest_of(model, values, len(theta)),
                 float(values[-1]),
             )
         )
@@ -184,26 +183,21 @@ def _kept(run: Trajectory) -> tuple[FloatArray, list[FloatArray | Tangent]]:
 
 def _squared_distance(model: Model, one: FloatArray, two: FloatArray) -> float:
     """N⁻¹Σ_i Σ_c |δθ_{i,c}|²/rate_c over trained blocks."""
-    speeds = dict(zip("abw", rates_of(model.rates), strict=True))
-    blocks = model.network.blocks(one.shape[1] - model.network.row(0)).items()
-    total = sum(
-        float(np.square(two[:, where] - one[:, where]).sum()) / speeds[block]
-        for block, where in blocks
-        if block in model.network.trained
-    )
-    return total / len(one)
+    moving = model._entry_speeds > 0
+    change = (two - one)[:, moving]
+    return float(np.square(change).sum(axis=0) @ (1 / model._entry_speeds[moving])) / len(one)
 
 
 def _squared_change(model: Model, one: FloatArray, two: FloatArray, X: FloatArray) -> float:
     """‖Df − Df'‖², summed over blocks of neurons (eq. (11.10))."""
-    network, (rate_a, rate_b, rate_w) = model.network, rates_of(model.rates)
-    of_z = rate_w * np.sum(X**2, axis=1) + (rate_b if "b" in network.trained else 0.0)
+    network, (rate_a, rate_b, rate_w) = model.network, speeds_of(model)
+    of_z = rate_w * np.sum(X**2, axis=1) + rate_b
     total, step = 0.0, max(1, _CHUNK // len(X))
     for i in range(0, len(one), step):
         value, slope = _gradients(model, one[i : i + step], X)
         other_value, other_slope = _gradients(model, two[i : i + step], X)
         total += float(of_z @ np.square(slope - other_slope).sum(axis=1))
-        if "a" in network.trained:
+        if rate_a:
             total += rate_a * float(np.square(value - other_value).sum())
     return network.scale**2 * total / (len(one) * len(X))
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from .. import _core
 from .._base.check import FloatArray
-from ..init import Constant, Normal, Product, Radial, ScalarLaw, Sphere, Symmetric
+from ..init import Constant, Normal, Points, Product, Radial, ScalarLaw, Sphere, Symmetric
 from ..model import Model
-from ..neurons._flow import rates_of
+from ._neurons import GivenNeurons, Speeds, speeds_of
 from ._sphere import SphereMeans
 
 _TOLERANCE = 1e-10  # relative error of quadrature over b
@@ -34,6 +34,13 @@ class _Bias:
     std: float
 
 
+def infinite_width(model: Model, threads: int, speeds: Speeds | None = None) -> InfiniteWidth | GivenNeurons:
+    """Infinitely many independent neurons of the initial law of a model."""
+    if isinstance(model.init, Points):
+        return GivenNeurons(model, model.init.theta, threads, speeds)
+    return InfiniteWidth(model, threads, speeds)
+
+
 class InfiniteWidth:
     """Means over the initial law of a model, a and b independent of w; `speeds` in place of its rates.
 
@@ -41,15 +48,15 @@ class InfiniteWidth:
         ValueError: The law is not one of those whose means are known.
     """
 
-    def __init__(self, model: Model, threads: int, speeds: tuple[float, float, float] | None = None) -> None:
+    def __init__(self, model: Model, threads: int, speeds: Speeds | None = None) -> None:
         network = model.network
         if model.init is None:
             raise ValueError("init must be an initial law at infinite width, got None")
         law = model.init.parts(network)
         self._model, self._law, self._threads = model, law, threads
-        self._speeds = speeds or rates_of(model.rates)
+        self._speeds = speeds or speeds_of(model)
         self._square = 1.0 if law.a is None else law.a.second_moment
-        self.mean_a = 1.0 if law.a is None else law.a.mean
+        self._mean_a = 1.0 if law.a is None else law.a.mean
         self._std, self._sphere = _law_of_w(model, law)
         sigma = network.activation._core
         if self._sphere is None and not _core.has_exact_pairs(sigma, sigma):
@@ -58,21 +65,26 @@ class InfiniteWidth:
                 f"{network.activation!r}; {_INSTEAD}"
             )
 
+    @property
+    def centred(self) -> bool:
+        """Whether E a = 0, so that f(x) = 0 and E⟨∇f(x; θ), θ⟩ = 0 over any blocks."""
+        return self._mean_a == 0
+
     def kernel(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """K(x, y) for all pairs, eq. (11.3)."""
         network, (rate_a, rate_b, rate_w) = self._model.network, self._speeds
 
         def means(biases: list[_Bias]) -> FloatArray:
             values, slopes, normal = self._moments(X, Y, biases)
-            inner = rate_w * (X @ Y.T) + (rate_b if network.has_b else 0.0)
+            inner = rate_w * (X @ Y.T) + rate_b
             out = self._square * (inner * slopes - (rate_w * normal if network.sphere else 0.0))
-            return np.asarray(out + rate_a * values) if network.output == "trained" else np.asarray(out)
+            return np.asarray(out + rate_a * values if rate_a else out)
 
         return np.asarray(network.scale**2 * _converged(self._law.b, means, self._sphere is not None))
 
     def start(self, X: FloatArray) -> FloatArray:
         """f(x) at t = 0: α·E a·E σ(⟨w, x⟩ + b)."""
-        if self.mean_a == 0:
+        if self.centred:
             return np.zeros(len(X))
         network = self._model.network
         norms = np.linalg.norm(X, axis=1)
@@ -89,7 +101,7 @@ class InfiniteWidth:
             return out
 
         split = self._sphere is not None
-        return np.asarray(network.scale * self.mean_a * _converged(self._law.b, means, split))
+        return np.asarray(network.scale * self._mean_a * _converged(self._law.b, means, split))
 
     def _moments(
         self, X: FloatArray, Y: FloatArray, biases: list[_Bias]

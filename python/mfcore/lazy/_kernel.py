@@ -7,16 +7,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from .._base import check
 from .._base.check import FloatArray
-from ..init import Points
 from ..measures._measure import as_measure, as_points
 from ..measures._place import MeasureLike, row_of, target_of
 from ..measures._results import require_finite
 from ..model import Model
-from ..neurons._flow import rates_of
-from ._infinite import InfiniteWidth
+from ._infinite import infinite_width
+from ._neurons import Speeds, of_neurons, speeds_of
 
 
 def tangent_kernel(
@@ -38,7 +36,7 @@ def tangent_kernel(
         X: Inputs, shape (n, d).
         other: Inputs of the columns; default `X`.
         measure: Neurons, an (N, D) array or an `mf.Cloud`. None: infinitely many neurons of ``model.init``,
-            in closed form, or by quadrature to 1e-10.
+            in closed form, or by quadrature to 1e-10; of `mf.init.Points` the mean over these points.
         blocks: The trained blocks c that count; default all. ``"a"`` alone is the kernel of random features.
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
 
@@ -68,16 +66,14 @@ def tangent_kernel(
     rows = as_points(X, "X", d)
     columns = None if other is None else as_points(other, "other", d)
     count = check.threads(threads)
-    speeds = speeds_of(model, blocks)
+    speeds = chosen_speeds(model, blocks)
     longer, length = ("X", len(rows)) if columns is None else ("other", len(columns))
     check.memory(24.0 * len(rows) * length, longer, length)
     if measure is None and model.init is None:
         raise ValueError("measure must be given for a model without initial law, got None")
-    if measure is None and isinstance(model.init, Points):
-        measure = model.init.theta
     with np.errstate(all="ignore"):
         if measure is None:
-            kernel = InfiniteWidth(model, count, speeds).kernel(rows, rows if columns is None else columns)
+            kernel = infinite_width(model, count, speeds).kernel(rows, rows if columns is None else columns)
         else:
             if target_of(model, measure) is not model:
                 raise ValueError(
@@ -90,32 +86,15 @@ def tangent_kernel(
     return kernel
 
 
-def of_neurons(
-    model: Model,
-    points: FloatArray,
-    weights: FloatArray | None,
-    rows: FloatArray,
-    columns: FloatArray | None,
-    threads: int,
-    speeds: tuple[float, float, float] | None = None,
-) -> FloatArray:
-    """The kernel of neurons with masses (None: equal ones) on checked arrays, with rates of a, b and w."""
-    speeds = speeds or rates_of(model.rates)
-    kernel = _core.tangent_kernel(model.network._core, points, weights, speeds, rows, columns, threads)
-    if model.network.scale != 1:
-        kernel *= model.network.scale**2
-    return kernel
-
-
-def speeds_of(model: Model, blocks: Sequence[str] | None) -> tuple[float, float, float]:
-    """The rates of a, b and w, 0 for those that do not count."""
-    a, b, w = rates_of(model.rates)
+def chosen_speeds(model: Model, blocks: Sequence[str] | None) -> Speeds:
+    """The rates of a, b and w, 0 of those that do not count."""
+    speeds = speeds_of(model)
     if blocks is None:
-        return a, b, w
+        return speeds
     trained = model.network.trained
     chosen = tuple(blocks) if isinstance(blocks, Iterable) else ()
     if not chosen or not all(isinstance(c, str) and c in trained for c in chosen):
         listed = ", ".join(trained)
         raise ValueError(f"blocks must be some of the trained ones ({listed}), got {check.shown(blocks)}")
-    one, two, three = ((speed if c in chosen else 0.0) for c, speed in zip("abw", (a, b, w), strict=True))
+    one, two, three = ((speed if c in chosen else 0.0) for c, speed in zip("abw", speeds, strict=True))
     return one, two, three

@@ -14,9 +14,8 @@ from .._base.check import FloatArray
 from ..expectations._rules import Expectation
 from ..measures._place import rows_of
 from ..model import Model
-from ..neurons._flow import rates_of
-from ._kernel import of_neurons
 from ._linearized import nodes_of
+from ._neurons import of_neurons
 
 _CHUNK = 1 << 20  # numbers of one pass over neurons and inputs
 _DENSE = 3  # numbers of parameters up to which Lanczos' method has no room
@@ -100,16 +99,19 @@ def laziness(
         raise ValueError(f"theta must be of a size at which the kernel is finite, got entries up to {size:g}")
     values = factors.eigvalsh(kernel)
     largest = float(values[-1])
-    smallest = smallest_of(values, rows.size)
+    smallest = smallest_of(model, values, len(rows))
     bound = math.sqrt(largest) / smallest * residual if smallest > 0 else math.inf
     curvature = curvature_of(model, rows, X)
     kappa = residual * curvature / largest if largest > 0 else math.inf
     return Laziness(smallest, largest, residual, bound if residual > 0 else 0.0, curvature, kappa)
 
 
-def smallest_of(values: FloatArray, parameters: int) -> float:
-    """The smallest eigenvalue of a kernel on nodes; 0 below rounding, or of fewer parameters than nodes."""
+def smallest_of(model: Model, values: FloatArray, neurons: int) -> float:
+    """The smallest eigenvalue of a kernel on nodes; 0 below rounding, or of fewer trained parameters than
+    nodes.
+    """
     rounding = len(values) * np.finfo(float).eps * float(values[-1])
+    parameters = neurons * int(np.count_nonzero(model._entry_speeds))
     return float(values[0]) if values[0] > rounding and len(values) <= parameters else 0.0
 
 
@@ -127,8 +129,7 @@ class _Curvature:
         self._a = theta[:, 0] if network.has_a else np.ones(len(theta))
         self._b = theta[:, row - 1] if network.has_b else np.zeros(len(theta))
         self._w = theta[:, row:]
-        speeds = dict(zip("abw", rates_of(model.rates), strict=True))
-        self._root = {c: math.sqrt(speeds[c]) if c in network.trained else 0.0 for c in "abw"}
+        self._root = {block: math.sqrt(speed) for block, speed in model._speeds.items()}
         self._scale = network.scale**2 / len(X)
         self._shape = theta.shape
 
@@ -145,7 +146,7 @@ class _Curvature:
         z = X @ self._w[at].T + self._b[at]
         slope = root["a"] * network.activation.derivative(z)  # ∂_a∂_z, and ∂_z² below
         bend = self._a[at] * network.activation.second_derivative(z)
-        size = root["w"] ** 2 * np.sum(X**2, axis=1)[:, None] + (root["b"] ** 2 if network.has_b else 0.0)
+        size = root["w"] ** 2 * np.sum(X**2, axis=1)[:, None] + root["b"] ** 2
         along = root["w"] * (X @ v[:, row:].T)  # the direction of z
         if network.has_b:
             along += root["b"] * v[:, row - 1]

@@ -18,15 +18,14 @@ from ..expectations._rules import Exact, Expectation
 from ..measures._tangent import Tangent, TangentLimit
 from ..model import Model
 from ..network import Network
-from ..neurons._flow import rates_of
 from ..neurons._sgd import check_memory, start_of
 from ..reductions._model import ReducedModel
 from ..runs._ends import End, Ended
 from ..runs._reduced import model_of
 from ..runs._rung import State
-from ._infinite import InfiniteWidth
-from ._kernel import of_neurons
+from ._infinite import infinite_width
 from ._modes import Modes, modes_of
+from ._neurons import of_neurons
 
 _COPIES = 5  # of the neurons
 _MOST_ERROR = 1e-9  # of the residual, relative to its start, by Krylov
@@ -91,11 +90,11 @@ class LinearizedRung:
         n = len(self._X)
         check.memory(24.0 * n * n, "data" if method.expectation is None else "samples", n)
         if math.isinf(method.neurons):
-            limit = InfiniteWidth(model, threads)
-            if self._ridge and limit.mean_a:
+            limit = infinite_width(model, threads)
+            if self._ridge and not limit.centred:
                 raise ValueError(
-                    "ridge must be 0 for infinitely many neurons unless their a has mean 0 "
-                    f"(mf.init.Paired), got {model.ridge:g}"
+                    "ridge must be 0 for infinitely many neurons unless their a has mean 0 and is "
+                    f"independent of b and w (mf.init.Paired), got {model.ridge:g} with {model.init!r}"
                 )
             self._start = None
             kernel, f = limit.kernel(self._X, self._X), limit.start(self._X)
@@ -140,7 +139,7 @@ class LinearizedRung:
             return TangentLimit(self._X, passed)
         theta = self._start - self._pull(passed)
         if self._ridge:
-            moved = _moving(self._model.network, self._start.shape[1])
+            moved = self._model._entry_speeds > 0
             theta[:, moved] += math.expm1(-self._ridge * self._t) * self._start[:, moved]
         return Tangent(self._start.copy(), theta)
 
@@ -182,18 +181,14 @@ class LinearizedRung:
         if network.sphere:
             w, along = start[:, row:], pull[:, row:]
             along -= w * (np.sum(along * w, axis=1) / np.sum(w * w, axis=1))[:, None]
-        speeds = dict(zip("abw", rates_of(model.rates), strict=True))
-        for block, where in network.blocks(start.shape[1] - row).items():
-            pull[:, where] *= network.scale * (speeds[block] if block in network.trained else 0.0)
-        return np.asarray(pull)
+        return np.asarray(pull * (network.scale * model._entry_speeds))
 
     def _decaying_part(self) -> FloatArray:
         """⟨∇f(x; θ₀), θ₀⟩ over trained blocks, on the nodes."""
         start = self._start
         assert start is not None
-        moved = _moving(self._model.network, start.shape[1])
         twice = start.copy()
-        twice[:, moved] *= 2
+        twice[:, self._model._entry_speeds > 0] *= 2
         still = Tangent(start, start)._predict(self._model, self._X, self._threads)
         return Tangent(start, twice)._predict(self._model, self._X, self._threads) - still
 
@@ -202,11 +197,6 @@ def _grown(values: FloatArray, t: float) -> FloatArray:
     """(1 − e^{−λt})/λ, t where λ = 0."""
     with np.errstate(all="ignore"):
         return np.where(values * t > 0, -np.expm1(-values * t) / values, t)
-
-
-def _moving(network: Network, row: int) -> slice:
-    """The columns of a row that move."""
-    return slice(1 if network.output == "fixed" else 0, row)
 
 
 def _decay(model: Model, method: Linearized) -> float:
@@ -218,8 +208,7 @@ def _decay(model: Model, method: Linearized) -> float:
         )
     if model.ridge == 0:
         return 0.0
-    speeds = dict(zip("abw", rates_of(model.rates), strict=True))
-    found = {speeds[block] for block in model.network.trained}
+    found = set(model._speeds.values()) - {0.0}  # of blocks that do not move
     if len(found) > 1 or model.network.sphere:
         why = "on the sphere" if model.network.sphere else f"with rates {dict(model.rates or {})}"
         raise ValueError(

@@ -9,7 +9,6 @@ import numpy as np
 from .._base import check
 from .._base.check import FloatArray
 from ..expectations._rules import Expectation
-from ..model import Model
 from ..reductions._given import require_flat
 from ..reductions._model import ReducedModel
 from ._cells import check_density, log_volumes, reduction_for
@@ -169,8 +168,4 @@ def _columns(model: AnyModel) -> int:
 def _rates(model: AnyModel) -> FloatArray:
     if isinstance(model, ReducedModel):
         return np.asarray(model.rates)
-    assert isinstance(model, Model)
-    network, speeds = model.network, {"a": 1.0, "b": 1.0, "w": 1.0, **(model.rates or {})}
-    blocks = ["a"] * network.has_a + ["b"] * network.has_b
-    blocks += ["w"] * (_columns(model) - len(blocks))
-    return np.array([speeds[block] for block in blocks])
+    return model._entry_speeds

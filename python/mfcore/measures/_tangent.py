@@ -139,9 +139,9 @@ class TangentLimit(LinearMeasure):
         return f"TangentLimit(inputs=<array {n}×{d}>, coefficients=<array {n}>)"
 
     def _predict(self, model: Model, X: FloatArray, threads: int) -> FloatArray:
-        from ..lazy._infinite import InfiniteWidth  # a room below
+        from ..lazy._infinite import infinite_width  # a room below
 
-        limit, out = InfiniteWidth(model, threads), np.empty(len(X))
+        limit, out = infinite_width(model, threads), np.empty(len(X))
         step = max(1, _CHUNK // len(self.inputs))
         for i in range(0, len(X), step):
             rows = X[i : i + step]

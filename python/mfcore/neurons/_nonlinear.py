@@ -153,7 +153,7 @@ class NonlinearRung:
         self._frozen = (z == 0) & self._walls  # a part that is 0 has no direction to move in
         rows, speed, walls = z, np.array(driver.reduced.rates), np.array(driver.reduced.nonnegative)
         if self._noisy:
-            rows, speed = self._start, _speeds(model)
+            rows, speed = self._start, model._entry_speeds
             walls = np.zeros(len(speed), dtype=bool)
         self._shape = rows.shape
         # The clock is the last entry: it moves by itself, and no error or noise goes by it.
@@ -263,12 +263,3 @@ class NonlinearRung:
             return 0.5 * self._step * round(2 * t / self._step)
         mantissa, exponent = math.frexp(t)
         return math.ldexp(round(math.ldexp(mantissa, _BITS)), exponent - _BITS)
-
-
-def _speeds(model: Model) -> FloatArray:
-    """Speed of every entry of a row."""
-    network, rates = model.network, model.rates or {}
-    speeds = np.zeros(network.row(int(model.d)))
-    for block, columns in network.blocks(int(model.d)).items():
-        speeds[columns] = rates.get(block, 1.0) if block in network.trained else 0.0
-    return speeds

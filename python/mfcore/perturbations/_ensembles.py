@@ -9,7 +9,6 @@ import numpy as np
 
 from .._base.check import FloatArray
 from ..model import Model
-from ..neurons._flow import rates_of
 from ..reductions._model import ReducedModel
 
 FIRST_STEPS = 32  # of the whole run
@@ -55,10 +54,7 @@ class NeuronField:
         self.network, self.X, self._row = network, X, network.row(0)
         self.weights, self.targets = np.full(len(y), 1 / len(y)) if weights is None else weights, y
         self.noise, self.numbers = model.data.noise_power() if noise is None else noise, 4 * len(y)
-        speeds = dict(zip("abw", rates_of(model.rates), strict=True))
-        self.rates = np.zeros(self._row + X.shape[1])
-        for block, where in network.blocks(X.shape[1]).items():
-            self.rates[where] = speeds[block] if block in network.trained else 0.0
+        self.rates = model._entry_speeds
         self.ridge, self._temperature = model.ridge, model.temperature
 
     @property

@@ -87,9 +87,7 @@ def _of_potentials(
 ) -> dict[str, str]:
     """Sizes and Lipschitz constants of ∇V and ∇₁U, searched at the atoms of most mass."""
     network = model.network
-    moving = np.zeros(points.shape[1])
-    for block, entries in network.blocks(int(model.d)).items():
-        moving[entries] = float(block in network.trained)
+    moving: FloatArray = (model._entry_speeds > 0).astype(np.float64)
     order = np.argsort(-weights, kind="stable")[:_ATOMS]
     theta, nothing = points[order], np.zeros(1)
 

@@ -12,7 +12,6 @@ from ..expectations._rules import Expectation
 from ..measures._evaluators import evaluator_of
 from ..measures._measure import as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
-from ..neurons._flow import rates_of
 from ..reductions._model import ReducedModel
 from ._differences import OfGradients
 from ._features import OfFeatures
@@ -48,7 +47,7 @@ class Linearisation:
 
     def __init__(self, model: AnyModel, points: FloatArray, weights: FloatArray, products: Products) -> None:
         self.model, self.points, self.weights, self.products = model, points, weights, products
-        rates, decays, sphere = _speeds(model, points.shape[1])
+        rates, decays, sphere = _speeds(model)
         self.frames = Frames(rates, points, sphere)
         self.decay = np.where(decays, model.ridge, 0.0)
         self.gradient = products.gradient + self.decay * points
@@ -119,13 +118,9 @@ def merged(points: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatAr
     return np.ascontiguousarray(points[first[order]]), masses[order]
 
 
-def _speeds(model: AnyModel, row: int) -> tuple[FloatArray, npt.NDArray[np.bool_], int | None]:
+def _speeds(model: AnyModel) -> tuple[FloatArray, npt.NDArray[np.bool_], int | None]:
     """Rates of the entries of a row, which of them decay, and where w on the sphere begins."""
     if isinstance(model, ReducedModel):
         return np.array(model.rates), np.array(model.decays, dtype=bool), None
-    network = model.network
-    speeds = dict(zip("abw", rates_of(model.rates), strict=True))
-    rates = np.zeros(row)
-    for block, where in network.blocks(row - network.row(0)).items():
-        rates[where] = speeds[block] if block in network.trained else 0.0
+    network, rates = model.network, model._entry_speeds
     return rates, rates > 0, network.row(0) if network.sphere else None

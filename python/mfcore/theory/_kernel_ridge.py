@@ -16,7 +16,7 @@ from .._base import check, factors
 from .._base.check import FloatArray
 from .._base.rng import RNG, Seed, derive, seed_of
 from ..data import DataLaw
-from ..lazy._kernel import speeds_of, tangent_kernel
+from ..lazy._kernel import chosen_speeds, tangent_kernel
 from ..model import Model
 
 _BLOCK = 1 << 22  # most values of a kernel function computed at a time
@@ -166,13 +166,11 @@ class _Kernel:
                 raise ValueError("kernel must be a model with an initial law, got init=None")
             if kernel.d != d:
                 raise ValueError(f"data must be of dimension {kernel.d:g}, that of the model, got {d}")
-            speeds = speeds_of(kernel, blocks)
             sizes = kernel.network.blocks(d)
-            here = zip("abw", speeds, strict=True)
             self._parameters = sum(
                 sizes[block].stop - sizes[block].start
-                for block, speed in here
-                if speed > 0 and block in kernel.network.trained
+                for block, speed in zip("abw", chosen_speeds(kernel, blocks), strict=True)
+                if speed > 0
             )
         elif not callable(kernel):
             raise TypeError(

@@ -16,6 +16,7 @@ import scipy
 
 from .._base import check
 from .._base.check import FloatArray
+from ..init import Points
 from ..lazy._kernel import tangent_kernel
 from ..model import Model
 
@@ -213,6 +214,10 @@ def _of_model(model: Model, d: int, blocks: Sequence[str] | None) -> Callable[[F
     """The tangent kernel of infinitely many neurons as a function of the cosine of inputs of norm √d."""
     if model.d != d:
         raise ValueError(f"d must be {model.d:g}, that of the model, got {d}")
+    if model.init is None or isinstance(model.init, Points):
+        raise ValueError(
+            f"kernel must have an initial law whose w has no preferred direction, got init={model.init!r}"
+        )
 
     def of_cosine(u: FloatArray) -> FloatArray:
         first, others = np.zeros((1, d)), np.zeros((len(u), d))

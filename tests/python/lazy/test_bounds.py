@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 from mfcore import theory
 
 SHAPE = {"output": "trained", "bias": "trained"}
+BIASES = st.sampled_from(["trained", "fixed"])
 SPEEDS = {"a": 2.0, "b": 0.3, "w": 1.7}
 
 
-def problem(seed, scale, sigma=mf.activations.tanh, samples=5, neurons=12):
+def problem(seed, scale, sigma=mf.activations.tanh, samples=5, neurons=12, bias="trained"):
     rng = np.random.default_rng(seed)
-    network = mf.Network(sigma, **SHAPE, scale=scale)
+    network = mf.Network(sigma, output="trained", bias=bias, scale=scale)
     law = mf.data.Dataset(rng.normal(size=(samples, 3)), rng.normal(size=samples))
     start = rng.normal(size=(neurons, network.row(3)))
-    return mf.Model(law, network, mf.init.Points(start), rates=SPEEDS)
+    rates = {block: SPEEDS[block] for block in network.trained}
+    return mf.Model(law, network, mf.init.Points(start), rates=rates)
 
 
 def run_of(model, method=None, horizon=1.0):
@@ -31,18 +33,19 @@ def run_of(model, method=None, horizon=1.0):
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([0.5, 3.0, 30.0]),
     sigma=st.sampled_from([mf.activations.tanh, mf.activations.erf, mf.activations.softplus]),
+    bias=BIASES,
 )
-def test_all_bounds_hold_along_nonlinear_flows_of_random_problems(seed, scale, sigma):
-    found = theory.lazy_bounds(run_of(problem(seed, scale, sigma)))
+def test_all_bounds_hold_along_nonlinear_flows_of_random_problems(seed, scale, sigma, bias):
+    found = theory.lazy_bounds(run_of(problem(seed, scale, sigma, bias=bias)))
     # Eigenvalues and suprema are those of points of the path: 1 % for what is between nine of them.
     assert found.broken(slack=0.01) == 0
     assert found.displacement[-1] > 0
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.5, 3.0, 30.0]))
-def test_linearised_neurons_keep_their_kernel_and_obey_their_bounds(seed, scale):
-    model = problem(seed, scale)
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.5, 3.0, 30.0]), bias=BIASES)
+def test_linearised_neurons_keep_their_kernel_and_obey_their_bounds(seed, scale, bias):
+    model = problem(seed, scale, bias=bias)
     found = theory.lazy_bounds(run_of(model, mf.Linearized(12), horizon=5.0))
     assert found.broken(slack=1e-9) == 0
     assert (found.kernel == 0).all()

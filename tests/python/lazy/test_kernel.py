@@ -11,6 +11,9 @@ NETWORKS = {
     "relu": mf.Network(mf.activations.relu),
     "relu, a": mf.Network(mf.activations.relu, output="trained", scale=3.0),
     "tanh, fixed a, b": mf.Network(mf.activations.tanh, output="fixed", bias="trained"),
+    "tanh, a, fixed b": mf.Network(mf.activations.tanh, output="trained", bias="fixed", scale=2.0),
+    "softplus, fixed a and b": mf.Network(mf.activations.softplus, output="fixed", bias="fixed"),
+    "gelu, fixed b, sphere": mf.Network(mf.activations.gelu, bias="fixed", sphere=True),
     "erf, a, b": mf.Network(mf.activations.erf, output="trained", bias="trained", scale=0.3),
     "gelu, a, b, sphere": mf.Network(mf.activations.gelu, output="trained", bias="trained", sphere=True),
     "hermite, sphere": mf.Network(mf.activations.hermite([0.0, 0.4, 1.0, 0.3]), sphere=True, scale=2.0),
@@ -92,6 +95,14 @@ LAWS = {
     "tanh, b uniform": (
         NETWORKS["tanh, fixed a, b"],
         {"a": mf.init.Constant(1.5), "b": mf.init.Uniform(-1, 1), "w": mf.init.Radial(1.3)},
+    ),
+    "tanh, fixed b": (
+        NETWORKS["tanh, a, fixed b"],
+        {"a": mf.init.Normal(0.5, 1.0), "b": mf.init.Normal(0.3, 0.7), "w": mf.init.Radial(1.3)},
+    ),
+    "gelu, fixed b, on the sphere": (
+        NETWORKS["gelu, fixed b, sphere"],
+        {"b": mf.init.Uniform(-0.5, 0.5), "w": mf.init.Radial(1.0)},
     ),
     "kinks, b constant": (
         mf.Network(mf.activations.piecewise_linear([-0.5, 0.5], [-0.3, 1.0]), bias="trained"),
@@ -233,8 +244,22 @@ def test_what_has_no_kernel_is_refused_in_words():
 def test_given_points_are_the_measure():
     theta = np.random.default_rng(0).normal(size=(3, 4))
     model = model_of(NETWORKS["relu"]).replace(init=mf.init.Points(theta))
-    X = np.random.default_rng(1).normal(size=(3, 4))
+    X, Y = np.random.default_rng(1).normal(size=(2, 3, 4))
     assert (theory.tangent_kernel(model, X) == theory.tangent_kernel(model, X, measure=theta)).all()
+    assert (theory.tangent_kernel(model, X, Y) == theory.tangent_kernel(model, X, Y, measure=theta)).all()
+
+
+def test_a_fixed_bias_has_no_part_in_the_kernel_of_infinitely_many_neurons():
+    network, blocks = LAWS["tanh, fixed b"]
+    model = model_of(network).replace(init=mf.init.Product(**blocks))
+    trained = model.replace(
+        network=mf.Network(network.activation, output="trained", bias="trained", scale=2.0)
+    )
+    X = np.random.default_rng(0).normal(size=(5, 4))
+    found, every = theory.tangent_kernel(model, X), theory.tangent_kernel(trained, X)
+    without = theory.tangent_kernel(trained, X, blocks=("a", "w"))
+    np.testing.assert_allclose(found, without, rtol=1e-13)
+    assert np.linalg.norm(every - found) > 0.05 * np.linalg.norm(found)
 
 
 def test_the_spectrum_of_a_model_is_that_of_its_kernel():
@@ -245,6 +270,32 @@ def test_the_spectrum_of_a_model_is_that_of_its_kernel():
     np.testing.assert_allclose(of_model.eigenvalues, arc.eigenvalues, rtol=1e-10, atol=1e-12)
     with pytest.raises(ValueError, match="d must be 6"):
         theory.zonal_spectrum(model, 5, degree=2)
+
+
+def test_the_spectrum_of_a_model_with_a_fixed_bias_is_that_of_what_trains():
+    d, law = 6, mf.init.Product(b=mf.init.Normal(0.0, 1.0), w=mf.init.Radial(1.0))
+    fixed, trained = (
+        mf.Model(mf.data.IsotropicGaussians(d=d, delta=0.5), mf.Network(mf.activations.tanh, bias=bias), law)
+        for bias in ("fixed", "trained")
+    )
+    found, every = (theory.zonal_spectrum(model, d, degree=4) for model in (fixed, trained))
+    want = theory.zonal_spectrum(trained, d, degree=4, blocks="w")
+    np.testing.assert_allclose(found.eigenvalues, want.eigenvalues, rtol=1e-12, atol=1e-14)
+    assert every.eigenvalues[0] > 1.5 * found.eigenvalues[0]
+    data = mf.data.MultiIndex(d, [0.0, 1.0], 1, inputs="sphere")
+    options = {"samples": 20, "ridge": 0.1, "draws": 2, "test": 50, "rng": 0}
+    for neurons in (math.inf, 30):
+        one = theory.kernel_ridge(fixed, data, neurons=neurons, **options)
+        two = theory.kernel_ridge(trained, data, neurons=neurons, blocks="w", **options)
+        np.testing.assert_allclose(one.risk, two.risk, rtol=1e-9)
+
+
+def test_the_kernel_of_given_points_is_none_of_the_angle():
+    model = model_of(NETWORKS["relu"], 6).replace(rates=None, init=mf.init.Points(np.eye(6)))
+    with pytest.raises(
+        ValueError, match="kernel must have an initial law whose w has no preferred direction"
+    ):
+        theory.zonal_spectrum(model, 6, degree=2)
 
 
 @pytest.mark.parametrize("blocks", [-1e200, (), ["x"], [[]], [1.0], len])

@@ -39,7 +39,9 @@ def dense_hessians(model, theta, X, step=1e-4):
     return out
 
 
-@pytest.mark.parametrize("shape", [{}, {"output": "fixed"}, {"output": "one", "bias": "none"}], ids=str)
+@pytest.mark.parametrize(
+    "shape", [{}, {"output": "fixed"}, {"bias": "fixed"}, {"output": "one", "bias": "none"}], ids=str
+)
 def test_norms_are_those_of_dense_matrices(shape):
     model, theta = problem(0, scale=2.0, **shape)
     found = theory.laziness(model, theta)
@@ -58,9 +60,9 @@ def test_norms_are_those_of_dense_matrices(shape):
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10**6), scale=st.floats(0.1, 100.0))
-def test_bounds_hold_for_linearised_neurons(seed, scale):
-    model, start = problem(seed, scale)
+@given(seed=st.integers(0, 10**6), scale=st.floats(0.1, 100.0), bias=st.sampled_from(["trained", "fixed"]))
+def test_bounds_hold_for_linearised_neurons(seed, scale, bias):
+    model, start = problem(seed, scale, bias=bias)
     found = theory.laziness(model, start)
     horizon = 3.0 / max(found.smallest, 1e-3 * found.largest)
     run = mf.solve(model, mf.Linearized(len(start)), horizon=horizon, save_at=7, keep="all")
@@ -70,7 +72,9 @@ def test_bounds_hold_for_linearised_neurons(seed, scale):
         square = sum(
             np.square(moved[:, where]).sum() / SPEEDS[block]
             for block, where in model.network.blocks(3).items()
+            if block in model.network.trained
         )
+        assert bias == "trained" or (moved[:, 1] == 0).all()
         assert math.sqrt(square / len(start)) <= found.displacement * (1 + 1e-9)
 
 
@@ -110,8 +114,10 @@ def test_kappa_is_inverse_to_the_scale_where_f_is_zero():
     assert math.isclose(one.displacement, 10 * ten.displacement, rel_tol=1e-6)
 
 
-def test_more_samples_than_parameters_have_no_rate():
-    model, start = problem(0, samples=60, neurons=2)
+@pytest.mark.parametrize(("samples", "bias"), [(60, "trained"), (9, "fixed")])
+def test_more_samples_than_trained_parameters_have_no_rate(samples, bias):
+    # Two neurons have 2 · 5 parameters, of which 8 train where b is fixed.
+    model, start = problem(0, samples=samples, neurons=2, bias=bias)
     found = theory.laziness(model, start)
     assert found.smallest == 0
     assert found.displacement == math.inf

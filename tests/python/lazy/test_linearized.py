@@ -13,6 +13,7 @@ RNG = np.random.default_rng(5)
 X, Y = RNG.normal(size=(20, 3)), RNG.normal(size=20)
 NETWORKS = {
     "tanh": mf.Network(mf.activations.tanh, output="trained", bias="trained", scale=3.0),
+    "tanh, fixed b": mf.Network(mf.activations.tanh, output="trained", bias="fixed", scale=3.0),
     "relu": mf.Network(mf.activations.relu, output="fixed"),
     "sphere": mf.Network(mf.activations.erf, output="trained", sphere=True, scale=0.5),
 }
@@ -45,10 +46,12 @@ def test_residuals_decay_by_the_exponential_of_the_kernel(network):
     assert (run.kept[0.0].theta == start).all()
 
 
+@pytest.mark.parametrize("bias", ["trained", "fixed"])
+@pytest.mark.parametrize("output", ["trained", "fixed"])
 @pytest.mark.parametrize("ridge", [0.0, 0.4])
-def test_parameters_follow_the_flow_of_the_linear_network(ridge):
-    network = mf.Network(mf.activations.tanh, output="trained", bias="trained", scale=3.0)
-    model = model_of(network, ridge=ridge, rates={"a": 0.5, "b": 0.5, "w": 0.5})
+def test_trained_parameters_follow_the_flow_of_the_linear_network(ridge, output, bias):
+    network = mf.Network(mf.activations.tanh, output=output, bias=bias, scale=3.0)
+    model = model_of(network, ridge=ridge, rates=dict.fromkeys(network.trained, 0.5))
     run = mf.solve(model, mf.Linearized(10), horizon=1.0, rng=0)
     start, step = run.final.start, 1e-5
     jacobian = np.zeros((20, start.size))
@@ -59,20 +62,26 @@ def test_parameters_follow_the_flow_of_the_linear_network(ridge):
         jacobian[:, k] = (mf.predict(model, up, X) - mf.predict(model, down, X)) / (2 * step)
     # θ̇ = −rate (N Jᵀ P (f₀ + J(θ − θ₀) − y) + λθ), an affine system solved by its exponential
     first = start.ravel()
-    matrix = -0.5 * (10 * jacobian.T @ jacobian / 20 + ridge * np.eye(start.size))
-    pull = -0.5 * 10 * jacobian.T @ (mf.predict(model, start, X) - Y - jacobian @ first) / 20
+    rate = 0.5 * np.ones_like(start)
+    rate[:, 0] *= output == "trained"
+    rate[:, 1] *= bias == "trained"
+    rate = rate.ravel()
+    matrix = -rate[:, None] * (10 * jacobian.T @ jacobian / 20 + ridge * np.eye(start.size))
+    pull = -rate * 10 * (jacobian.T @ (mf.predict(model, start, X) - Y - jacobian @ first)) / 20
     system = np.block([[matrix, pull[:, None]], [np.zeros((1, start.size + 1))]])
     want = (scipy.linalg.expm(system) @ np.append(first, 1.0))[:-1]
     # differences are good to 1e-9
     np.testing.assert_allclose(run.final.theta.ravel(), want, atol=1e-7)
+    assert (run.final.theta.ravel()[rate == 0] == first[rate == 0]).all()
 
 
+@pytest.mark.parametrize("bias", ["none", "fixed"])
 @pytest.mark.parametrize(("paired", "power"), [(False, 1), (True, 2)])
-def test_a_large_scale_makes_the_nonlinear_flow_linear(paired, power):
+def test_a_large_scale_makes_the_nonlinear_flow_linear(paired, power, bias):
     """The gap is of order 1/α, and of order 1/α² for pairs, in which second derivatives cancel."""
     gaps = []
     for scale in (30.0, 300.0):
-        network = mf.Network(mf.activations.tanh, output="trained", scale=scale)
+        network = mf.Network(mf.activations.tanh, output="trained", bias=bias, scale=scale)
         law, horizon = law_of(network, paired), 2.0 / scale**2
         start = law.sample(network, 3, 100, rng=0)
         shifted = mf.Model(mf.data.Dataset(X, Y), network)
@@ -118,6 +127,17 @@ def test_infinitely_many_neurons_follow_their_kernel(ridge):
     want = (scipy.linalg.expm(2 * matrix) @ np.append(np.zeros(20), 1.0))[:-1]
     np.testing.assert_allclose(mf.predict(model, run.final, X), want, atol=1e-12)
     assert not run.observed  # there are no neurons to observe
+
+
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
+def test_infinitely_many_draws_of_given_points_are_these_points(network):
+    rows = law_of(network).sample(network, 3, 12, rng=0)
+    model = model_of(network).replace(init=mf.init.Points(rows))
+    few, limit = (mf.solve(model, mf.Linearized(n), horizon=0.5, save_at=3, rng=0) for n in (12, math.inf))
+    np.testing.assert_allclose(limit.risk, few.risk, rtol=1e-12)
+    inputs = np.random.default_rng(1).normal(size=(8, 3))
+    found, want = (mf.predict(model, run.final, inputs) for run in (limit, few))
+    np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12)  # other sums
 
 
 def test_ridge_ends_at_kernel_ridge_regression():
@@ -200,6 +220,9 @@ def test_misuse_is_refused_in_words():
             mf.solve(changed, mf.Linearized(10), horizon=1.0)
     with pytest.raises(ValueError, match="ridge must be 0 for infinitely many neurons"):
         mf.solve(model.replace(ridge=0.1), mf.Linearized(math.inf), horizon=1.0)
+    points = mf.init.Points([[1.0, 0.0, 1.0, 2.0, 3.0], [-1.0, 0.0, 1.0, 2.0, 3.0]])
+    with pytest.raises(ValueError, match="ridge must be 0 for infinitely many neurons"):
+        mf.solve(model.replace(ridge=0.1, init=points), mf.Linearized(math.inf), horizon=1.0)
     with pytest.raises(ValueError, match="neurons must be"):
         mf.Linearized(0)
     with pytest.raises(TypeError, match="expectation must be"):

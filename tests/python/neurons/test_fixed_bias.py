@@ -29,6 +29,7 @@ METHODS = {
     "Particles": (COLD, mf.Particles(9)),
     "lsoda": (COLD, mf.Particles(9, method="lsoda")),
     "heun": (FIXED, mf.Particles(9, method="heun", step=0.05)),
+    "Linearized": (COLD, mf.Linearized(9, mf.MonteCarlo(50, rng=1))),
     "Nonlinear": (COLD, mf.Nonlinear(9, mf.Particles(30))),
     "Nonlinear, limit": (COLD, mf.Nonlinear(9, mf.Atoms(200, method="euler", step=0.25), step=0.25)),
 }
@@ -46,7 +47,7 @@ def test_it_does_not_move_on_any_rung_of_networks(name):
         rng=0,
         risk=mf.MonteCarlo(100, rng=0),
     )
-    first, last = run.kept[0.0], run.kept[0.5]
+    first, last = (getattr(run.kept[t], "theta", run.kept[t]) for t in (0.0, 0.5))
     assert np.array_equal(first[:, 1], last[:, 1])
     assert np.abs(first[:, 1]).max() > 0.1
     assert (np.abs(first[:, [0, 2]] - last[:, [0, 2]]) > 0).all()
