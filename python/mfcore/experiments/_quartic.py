@@ -13,7 +13,8 @@ from .. import activations, data, init
 from .._base.check import FloatArray
 from ..model import Model
 from ..network import Network
-from ..theory._spectrum import Spectrum, harmonics, regression_risk
+from ..theory._regression import regression_risk
+from ..theory._spectrum import Spectrum, harmonics
 
 DEGREES = (0, 2, 4)
 GAMMA2, RATIO = 0.3, 2.0  # γ₂ and γ₄/γ₂² of the networks

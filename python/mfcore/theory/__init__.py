@@ -33,8 +33,9 @@ from ._kernel_ridge import RegressionDraws, kernel_ridge
 from ._ladder import ladder
 from ._leap import information_exponent, isoleap, leap
 from ._rates import Rate, Rates, rates_in_dimension
+from ._regression import RegressionRisk, regression_risk
 from ._second_layer import second_layer
-from ._spectrum import RegressionRisk, Spectrum, regression_risk, zonal_spectrum
+from ._spectrum import Spectrum, zonal_spectrum
 from ._steps import StepProposal, modified_flow, propose_step
 
 __all__ = [

@@ -20,6 +20,7 @@ from ..lazy._kernel import chosen_speeds, tangent_kernel
 from ..model import Model
 
 _BLOCK = 1 << 22  # most values of a kernel function computed at a time
+_NOISE = 1e-9  # of eigenvalues relative to n times the largest entry: kernels are good to 1e-10
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +101,9 @@ def kernel_ridge(
         threads: Of the kernels; default `OMP_NUM_THREADS`, else the cores.
 
     Raises:
-        ValueError: The data have noise of their own, or the kernel has values that are not finite.
+        ValueError: The data have noise of their own, or the kernel has values that are not finite, or is not
+            positive: a matrix that Cholesky's method refuses has an eigenvalue below −10⁻⁹ of n times its
+            largest entry.
 
     Examples:
         >>> import mfcore as mf
@@ -237,6 +240,11 @@ def _solved(matrix: FloatArray, y: FloatArray, ridge: float, rank: float) -> tup
             coefficients = scipy.linalg.cho_solve((factor, True), y, check_finite=False)
             return coefficients, y - ridge * coefficients
     values, basis = factors.eigh(matrix)
+    if values[0] < -_NOISE * n * float(np.abs(matrix).max()):
+        raise ValueError(
+            f"kernel must be positive, got one with the eigenvalue {values[0]:g} on {n} samples beside "
+            f"{values[-1]:g}"
+        )
     kept = values > n * np.finfo(float).eps * values[-1]
     parts = basis[:, kept].T @ y
     shrunk = parts / (values[kept] + ridge)

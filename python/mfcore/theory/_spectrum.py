@@ -1,4 +1,4 @@
-"""Kernels of the angle alone (eq. (11.11)), and the risk of ridge regression with them (eq. (11.12)).
+"""Kernels of the angle alone: their eigenvalues by degree (eq. (11.11)).
 
 On the sphere of radius √d in R^d, or on the hypercube {−1, 1}^d, a kernel k(x, x') = h(⟨x, x'⟩/d) has one
 eigenvalue λ_k per degree k, with the harmonic polynomials (or monomials) of that degree as eigenfunctions.
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from .._base import check
 from .._base.check import FloatArray
@@ -54,28 +53,6 @@ class Spectrum:
             f"Spectrum(eigenvalues=[{', '.join(f'{x:.6g}' for x in shown)}], "
             f"multiplicities=[{', '.join(f'{m:.6g}' for m in self.multiplicities)}], tail={tail:.6g})"
         )
-
-
-@dataclass(frozen=True)
-class RegressionRisk:
-    """Risks of ridge regression with n samples, predicted: its deterministic equivalent, exact as d → ∞.
-
-    Attributes:
-        risk: Excess risk E(f̂ − f)² on labels without noise; an array if `samples` was one.
-        train: Mean square error on the samples, noise included.
-        effective_ridge: κ, below which eigenvalues are not learned.
-
-    Examples:
-        >>> from mfcore import theory
-        >>> spectrum = theory.zonal_spectrum(lambda u: 1 + u, 10, degree=1)
-        >>> found = theory.regression_risk(spectrum, [0.0, 1.0], samples=22, ridge=0.0, noise=1.0)
-        >>> round(found.risk, 12)  # 11 parameters, 22 samples: noise · 11/(22 − 11)
-        1.0
-    """
-
-    risk: float | FloatArray
-    train: float | FloatArray
-    effective_ridge: float | FloatArray
 
 
 def zonal_spectrum(
@@ -123,91 +100,6 @@ def zonal_spectrum(
     counts = _counts(d, degree, inputs)
     found = np.array([weighted @ row for row in _polynomials(u, d, degree, inputs)])
     return Spectrum(found, counts, float(at_one[0] - found @ counts))
-
-
-def regression_risk(
-    spectrum: Spectrum,
-    power: npt.ArrayLike,
-    *,
-    samples: int | npt.ArrayLike,
-    ridge: float = 0.0,
-    noise: float = 0.0,
-) -> RegressionRisk:
-    """Predict the risk of kernel ridge regression f̂ = K(·, X)(K + ridge·I)⁻¹y in high dimension.
-
-    The effective ridge κ solves n = Σ_k m_kλ_k/(λ_k + κ) + (ridge + tail)/κ, and
-
-        excess risk = [Σ_k c_k²(κ/(λ_k + κ))² + τ²]/(1 − n⁻¹Σ_k m_k(λ_k/(λ_k + κ))²) − τ²,
-
-    the deterministic equivalent of the risk for inputs that are random. Degrees beyond the last count as
-    ridge, and the target has none of them. The error on the samples is (ridge/nκ)²(excess risk + τ²).
-
-    Args:
-        spectrum: Of the kernel, by `zonal_spectrum`, or made by hand.
-        power: c_k², the squared norm of the target in degree k; degrees left out have none.
-        samples: n, or several.
-        ridge: Added to the diagonal of the kernel matrix.
-        noise: τ², the variance of the noise of labels.
-
-    Examples:
-        >>> from mfcore import theory
-        >>> spectrum = theory.zonal_spectrum(lambda u: 1 + u + u**2, 20, degree=2)
-        >>> few, many = theory.regression_risk(spectrum, [0, 1, 1], samples=[60, 600], noise=0.1).risk
-        >>> bool(few > many)
-        True
-    """
-    check.instance(spectrum, "spectrum", Spectrum, "a Spectrum")
-    ridge = check.number(ridge, "ridge", at_least=0)
-    noise = check.number(noise, "noise", at_least=0)
-    weights = check.array(power, "power", shape=(None,))
-    if len(weights) > len(spectrum.eigenvalues):
-        raise ValueError(
-            f"power must have at most {len(spectrum.eigenvalues)} degrees, those of spectrum, "
-            f"got {len(weights)}"
-        )
-    if (weights < 0).any():
-        raise ValueError(f"power must be >= 0, got {weights.min()}")
-    weights = np.pad(weights, (0, len(spectrum.eigenvalues) - len(weights)))
-    wanted = check.array(samples, "samples")
-    if not (wanted >= 1).all():
-        raise ValueError(f"samples must be >= 1, got {wanted.min()}")
-    found = np.array([_risk(spectrum, weights, float(n), ridge, noise) for n in wanted.ravel()])
-    if wanted.ndim == 0:
-        return RegressionRisk(*map(float, found[0]))
-    return RegressionRisk(*(column.reshape(wanted.shape) for column in found.T))
-
-
-def _risk(
-    spectrum: Spectrum, power: FloatArray, n: float, ridge: float, noise: float
-) -> tuple[float, float, float]:
-    """Excess risk, error on the samples, and κ, for n samples."""
-    eigenvalues = np.maximum(spectrum.eigenvalues, 0.0)  # rounding may leave some below 0
-    count, beyond = spectrum.multiplicities, ridge + max(spectrum.tail, 0.0)
-    dimension = float(count[eigenvalues > 0].sum())
-    if n > dimension and beyond == 0:  # more samples than dimensions: they determine all
-        kappa, kept = 0.0, (eigenvalues > 0).astype(float)
-    else:
-        largest = float(count @ eigenvalues) + beyond  # n κ is at most the trace
-        if largest == 0:
-            return float(power.sum()), float(power.sum()) + noise, 0.0
-
-        def surplus(log_kappa: float) -> float:
-            kappa = math.exp(log_kappa)
-            return float(count @ (eigenvalues / (eigenvalues + kappa))) + beyond / kappa - n
-
-        high = math.log(largest / n)
-        low = high - 1.0
-        while surplus(low) < 0 and low > high - 700:
-            low -= 2 * (high - low)
-        kappa = math.exp(scipy.optimize.brentq(surplus, low, high + 1e-9, xtol=1e-14, rtol=1e-14))
-        kept = eigenvalues / (eigenvalues + kappa)
-    spread = 1 - float(count @ kept**2) / n
-    if spread <= 0:  # as many samples as dimensions: the risk has its peak there
-        return math.inf, 0.0, kappa
-    total = (float(power @ (1 - kept) ** 2) + noise) / spread
-    share = ridge / (n * kappa) if kappa > 0 else 1 - dimension / n
-    train = share**2 * total if kappa > 0 else share * (float(power @ (1 - kept) ** 2) + noise)
-    return total - noise, train, kappa
 
 
 def _of_model(model: Model, d: int, blocks: Sequence[str] | None) -> Callable[[FloatArray], FloatArray]:

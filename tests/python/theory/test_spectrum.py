@@ -2,6 +2,7 @@
 
 import math
 
+import mfcore as mf
 import numpy as np
 import pytest
 from hypothesis import given
@@ -115,3 +116,31 @@ def test_mistakes_name_argument_rule_and_value():
         theory.regression_risk(spectrum, [1, 1, 1], samples=5)
     with pytest.raises(ValueError, match=r"^samples must be >= 1, got 0"):
         theory.regression_risk(spectrum, [1], samples=0)
+
+
+def test_kernels_that_are_not_positive_are_refused():
+    # u³ = 3u/(d + 2) + a degree 3, so that a kernel with −u³ has a negative eigenvalue there.
+    spectrum = theory.zonal_spectrum(lambda u: u - 0.8 * u**3, 10, degree=3)
+    assert spectrum.eigenvalues[3] < -1e-3
+    with pytest.raises(
+        ValueError, match=r"^spectrum must be of a positive kernel.* got -0.00285714 in degree 3"
+    ):
+        theory.regression_risk(spectrum, [0.0, 1.0], samples=50)
+    with pytest.raises(ValueError, match=r"^spectrum must be of a positive kernel.* got tail = -0.6"):
+        theory.regression_risk(
+            theory.zonal_spectrum(lambda u: u - 0.8 * u**3, 10, degree=1), [0.0, 1.0], samples=50
+        )
+    data = mf.data.MultiIndex(10, [0.0, 1.0], 1, inputs="sphere")
+    for ridge in (0.0, 1e-3):
+        with pytest.raises(ValueError, match=r"^kernel must be positive, got one with the eigenvalue -"):
+            theory.kernel_ridge(
+                lambda u: u - 0.8 * u**3, data, samples=50, ridge=ridge, draws=2, test=10, rng=0
+            )
+
+
+@pytest.mark.parametrize(("d", "degree"), [(3, 60), (12, 20), (50, 20), (200, 20)])
+def test_rounding_of_positive_kernels_is_not_refused(d, degree):
+    # Eigenvalues from degree 3 on are rounding, with millions of millions of them in the tail.
+    spectrum = theory.zonal_spectrum(lambda u: 1 + u + u**2, d, degree=degree)
+    assert spectrum.eigenvalues.min() < 0
+    assert 0 < theory.regression_risk(spectrum, [0.0, 1.0], samples=50, ridge=1e-3).risk < 1
