@@ -7,6 +7,7 @@ Run: python examples/loop_numba.py
 """
 
 import ctypes
+from typing import Any
 
 import mfcore as mf
 import numba
@@ -18,7 +19,7 @@ library = ctypes.CDLL(mf.get_library())
 whole, pointer = ctypes.c_int64, ctypes.c_void_p
 
 
-def function(name, *arguments, result=ctypes.c_int):
+def function(name: str, *arguments: Any, result: Any = ctypes.c_int) -> Any:
     """One of mfcore.h, with its types, which numba needs."""
     found = getattr(library, name)
     found.argtypes, found.restype = arguments, result
@@ -35,7 +36,7 @@ message = function("mfcore_message", result=ctypes.c_char_p)
 
 
 @numba.njit
-def draw(rng, x, y):
+def draw(rng: np.random.Generator, x: np.ndarray, y: np.ndarray) -> None:
     """Fill a mini-batch."""
     for i in range(len(x)):
         for j in range(x.shape[1]):
@@ -44,7 +45,7 @@ def draw(rng, x, y):
 
 
 @numba.njit
-def learn(network, rng, steps, h):
+def learn(network: int | None, rng: np.random.Generator, steps: int, h: float) -> tuple[float, int]:
     """The risk on a mini-batch after `steps` steps, and the code of the last call."""
     x, y, f = np.empty((BATCH, D)), np.empty(BATCH), np.empty(BATCH)
     for _ in range(steps):
@@ -54,10 +55,10 @@ def learn(network, rng, steps, h):
             return np.nan, code
     draw(rng, x, y)
     code = predict(network, BATCH, x.ctypes, f.ctypes, 1)
-    return np.mean((y - f) ** 2), code
+    return np.square(y - f).sum() / BATCH, code
 
 
-def main():
+def main() -> None:
     """Create a network, let it learn, and ask for something wrong."""
     rng = np.random.default_rng(0)
     theta = rng.uniform(-1.0, 1.0, (NEURONS, 1 + D))  # rows [a, w]

@@ -62,7 +62,7 @@ for spread, color, dashes in ((0.2, green, "-"), (0.3, pink, "--"), (0.4, blue, 
 right.set(xlabel="radius $r$ of all neurons", ylabel="risk $R(δ_r)$", xlim=(0, 5.5), ylim=(0, 3.1))
 
 target = sys.argv[1] if len(sys.argv) > 1 else "potential.png"
-caption = " ".join(__doc__.partition("Run:")[0].split())
+caption = " ".join((__doc__ or "").partition("Run:")[0].split())
 left.savefig(
     target, dpi=150, metadata={"Title": "The potential that moves the neurons", "Description": caption}
 )

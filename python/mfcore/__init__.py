@@ -20,7 +20,7 @@ Examples:
 
 import sys as _sys
 
-from . import activations, conventions, data, experiments, init, plots, steppers, theory
+from . import activations, conventions, data, experiments, init, plots, steppers, theory, typing
 from ._base import keywords as _keywords
 from ._base.build import build_info, get_cmake_dir, get_include, get_library
 from .atoms._atoms import Atoms
@@ -44,6 +44,7 @@ from .neurons._methods import GD, SGD, Particles
 from .reductions._init import ReducedInit
 from .reductions._model import ReducedModel
 from .runs._observe import all_replicas
+from .runs._rung import Method
 from .runs._solve import log_times, resume, solve
 from .runs._split import gather
 from .runs._trajectory import Trajectory, load
@@ -70,6 +71,7 @@ __all__ = [
     "Exact",
     "LayerWise",
     "Linearized",
+    "Method",
     "Model",
     "MonteCarlo",
     "Network",
@@ -119,6 +121,7 @@ __all__ = [
     "steppers",
     "sweep",
     "theory",
+    "typing",
 ]
 
 _keywords.cover(

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import data as data_laws
 from ._base import check, course
@@ -67,11 +68,24 @@ class Model:
 
     data: DataLaw
     network: Network
-    init: InitialLaw | None = None
+    init: InitialLaw | Any = None  # not InitialLaw | None: who has given it need not show that it is there
     _: KW_ONLY
     ridge: Force = 0.0
     temperature: Force = 0.0
     rates: Mapping[str, float] | None = field(default=None, hash=False)
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(
+            self,
+            data: DataLaw,
+            network: Network,
+            init: InitialLaw | None = None,
+            *,
+            ridge: Force | npt.ArrayLike = 0.0,
+            temperature: Force | npt.ArrayLike = 0.0,
+            rates: Mapping[str, float] | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         check.instance(self.data, "data", DataLaw, "a data law from mfcore.data")

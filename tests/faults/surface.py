@@ -25,11 +25,12 @@ LEFT_OUT = {
     **dict.fromkeys(("LazyBounds", "Rate", "Rates", "RegressionDraws", "RegressionRisk"), _RESULT),
     **dict.fromkeys(("Relaxation", "RiskPath", "Spectrum", "Stability", "StepProposal"), _RESULT),
     **dict.fromkeys(("Theorem", "Canonical"), _RESULT),
-    **dict.fromkeys(("DataLaw", "InitialLaw", "ScalarLaw", "Activation"), "an interface"),
+    **dict.fromkeys(("DataLaw", "InitialLaw", "Method", "ScalarLaw", "Activation"), "an interface"),
     **dict.fromkeys(("Custom", "Expression", "Pieces"), "made by custom, expression, piecewise_linear"),
     **dict.fromkeys(("Hermite", "PiecewiseLinear", "Polynomial"), "made by functions of their name"),
     "save_config": "writes files, which `archives` and `disks` damage",
     "experiments": "whole publications, run by tests of their own",
+    "typing": "types, for annotations",
 }
 METHODS_LEFT_OUT = {
     **dict.fromkeys(("begin", "evaluator"), "between a method or an expectation and `solve`"),

@@ -37,7 +37,7 @@ PYTHON = [
     "theory",
     "plots",
     "experiments",
-    "config steppers sweeps",
+    "config steppers sweeps typing",
     "__init__",
     "cli",
     "__main__",

@@ -22,8 +22,8 @@ def suggesting(function: F, name: str | None = None) -> F:
 
     Examples:
         >>> from mfcore._base.keywords import suggesting
-        >>> def run(model, *, horizon): ...
-        >>> suggesting(run)(None, horizont=1.0)
+        >>> def run(model: object, *, horizon: float) -> None: ...
+        >>> suggesting(run)(None, horizont=1.0)  # type: ignore
         Traceback (most recent call last):
         ...
         TypeError: run got an unknown keyword argument 'horizont'; did you mean 'horizon'?

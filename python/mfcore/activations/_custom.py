@@ -41,7 +41,7 @@ class Custom(Activation):
     curvature: Any = None
     key: str = ""
     kinks: tuple[float, ...] = ()
-    strip: float | None = None
+    strip: float = None  # type: ignore[assignment]  # measured where it is not given
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", _text(self.label, "name"))
@@ -210,7 +210,8 @@ def custom(
         (0.731059, 0.927671)
     """
     label = getattr(function, "__name__", type(function).__name__) if name is None else name
-    made = Custom(label, function, slope, curvature, key, kinks, strip)
+    known = {} if strip is None else {"strip": strip}
+    made = Custom(label, function, slope, curvature, key, kinks, **known)
     if check:
         values = [lambda z, k=k: _core.evaluate(made._core, z, k) for k in range(3)]
         check_derivative(values[0], values[1], ("function", "slope"), made.kinks)

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from .._base import check
@@ -46,6 +47,10 @@ class Dataset(DataLaw):
     X: FloatArray
     y: FloatArray
     d: int = field(init=False)
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         X = check.array(self.X, "X", shape=(None, None)).view()
@@ -94,8 +99,8 @@ class Stream(DataLaw):
         d: Dimension of the inputs. If None, the source is asked for one sample now.
 
     Examples:
-        >>> import mfcore as mf
-        >>> def source(n, rng):
+        >>> import numpy as np, mfcore as mf
+        >>> def source(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         ...     X = rng.laplace(size=(n, 4))
         ...     return X, X[:, 0] * X[:, 1]
         >>> law = mf.data.Stream(source)

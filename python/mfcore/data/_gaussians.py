@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
 
 from .. import _core
 from .._base import check
@@ -87,6 +89,17 @@ class AnisotropicGaussians(DataLaw):
     s0: int | None = None
     fraction: float | None = None
     basis: FloatArray | None = None
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(
+            self,
+            d: float,
+            delta: float,
+            s0: int | None = None,
+            fraction: float | None = None,
+            basis: npt.ArrayLike | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         set_field(self, "d", dimension(self.d, infinite=True))

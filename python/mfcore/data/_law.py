@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
-from .._base.rng import seed_of
+from .._base.rng import RNG, seed_of
 from ..network import Network
 from ._parts import GaussianPart, SphereLabel
 from ._symmetry import Split, Symmetry
@@ -34,7 +34,7 @@ class DataLaw(ABC):
     def draw(
         self,
         n: int,
-        rng: int | np.random.SeedSequence | np.random.Generator | None = None,
+        rng: RNG = None,
         *,
         first: int = 0,
     ) -> tuple[FloatArray, FloatArray]:

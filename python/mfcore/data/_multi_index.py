@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from .._base import check
@@ -57,6 +58,17 @@ class MultiIndex(DataLaw):
     directions: int | FloatArray
     inputs: str = "gaussian"
     noise: float = 0.0
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(
+            self,
+            d: float,
+            link: Any,
+            directions: int | npt.ArrayLike,
+            inputs: str = "gaussian",
+            noise: float = 0.0,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         set_field(self, "d", dimension(self.d, infinite=True))

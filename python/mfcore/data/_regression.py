@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from .._base import check
@@ -37,6 +38,10 @@ class Teacher(DataLaw):
     network: Network
     theta: FloatArray
     d: int = field(init=False)
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(self, network: Network, theta: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, Network):
@@ -77,6 +82,12 @@ class Linear(DataLaw):
     cov: float | FloatArray | None = None
     noise: float = 0.0
     d: int = field(init=False)
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(
+            self, w: npt.ArrayLike, cov: npt.ArrayLike | None = None, noise: float = 0.0
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         set_field(self, "w", own_array(self.w, "w", (None,)))

@@ -57,10 +57,11 @@ class GaussianExact:
 
     Examples:
         >>> import numpy as np
-        >>> from mfcore import activations
+        >>> import mfcore as mf
         >>> from mfcore.data._parts import GaussianPart
+        >>> from mfcore.expectations._exact import GaussianExact
         >>> parts = [GaussianPart(1.0, lambda w: w, 1.0)]  # x ~ N(0, I), y = 1
-        >>> exact = GaussianExact(Network(activations.relu), parts)
+        >>> exact = GaussianExact(mf.Network(mf.activations.relu), parts)
         >>> exact.V(np.array([[3.0, 4.0]])).round(6).tolist()  # -|w|/sqrt(2 pi)
         [-1.994711]
     """

@@ -34,8 +34,10 @@ class SphereExact:
 
     Examples:
         >>> import numpy as np, mfcore as mf
+        >>> from mfcore.expectations._zonal import SphereExact
         >>> law = mf.data.MultiIndex(5, [0.0, 1.0], directions=1, inputs="sphere")
         >>> label = law._sphere()
+        >>> assert label is not None
         >>> exact = SphereExact(mf.Network(mf.activations.linear), label)
         >>> exact.V(np.eye(2, 5)) + 0.0
         array([-1.,  0.])

@@ -22,6 +22,7 @@ from ..atoms._atoms import Atoms
 from ..density._pde import PDE
 from ..expectations._rules import MonteCarlo
 from ..measures._functions import risk
+from ..measures._measure import Cloud
 from ..model import Model
 from ..network import Network
 from ..neurons._methods import SGD
@@ -136,7 +137,7 @@ def run(work: Work, size: Size) -> Report:
         # At d = ∞ all neurons would start at one place: it gets the start of d = 320, as in the publication.
         law = data.AnisotropicGaussians(d=math.inf, delta=delta, fraction=S0 / D)
         limit = model(delta).replace(data=law)
-        start = Atoms(start=finite.kept[0.0], rtol=size.rtol, atol=1e-2 * size.rtol)  # type: ignore[arg-type]
+        start = Atoms(start=finite.kept[0.0], rtol=size.rtol, atol=1e-2 * size.rtol)
         work.solve(f"limit-{delta:g}", limit, start, **options)
     work.solve(
         "plane", PLANE, PDE(size.cells, extent=BOX, error=False), horizon=LOOKS[-1], save_at=LOOKS, keep="all"
@@ -188,8 +189,8 @@ def _absent(size: Size) -> str:
     return f"; networks for Δ = {', '.join(left_out)} are run at full size only" if left_out else ""
 
 
-def _points(run: Trajectory) -> FloatArray:
-    return run.final.points  # type: ignore[union-attr]
+def _points(run: Trajectory[Cloud]) -> FloatArray:
+    return run.final.points
 
 
 def _nearest(run: Trajectory, t: float) -> int:

@@ -152,7 +152,7 @@ def _rows(sgd: Trajectory, pde: Trajectory) -> list[Row]:
         )
     )
     few = 0.1
-    rho = pde.final.as_cloud()  # type: ignore[union-attr]
+    rho = pde.final.as_cloud()
     inside = float(rho.weights[rho.points[:, 0] < few].sum())
     what = f"share of |w| < {few} at the end"
     rows.append(Row(f"{what}, PDE", inside, 0.133, PRINTED, SOURCE, because=ATOMS))

@@ -85,12 +85,12 @@ def run(work: Work, size: Size) -> Report:
         save_at=[size.until],
         keep="all",
     )
-    edges = pde.final.edges[0]  # type: ignore[union-attr]
+    edges = pde.final.edges[0]
     law = gibbs(noisy, extent=(edges[0], edges[-1]), cells=len(edges) - 1)
     energy = _energies(noisy, pde, law)
     best = optimum(noisy.replace(temperature=0.0, ridge=0.0))
     prices = np.array([gibbs(model(noise)).risk for noise in NOISES]) - best.risk
-    arrays = {**energy, "noise": np.array(NOISES), "price": prices, "gibbs/mass": law.measure.mass}  # type: ignore[union-attr]
+    arrays = {**energy, "noise": np.array(NOISES), "price": prices, "gibbs/mass": law.measure.mass}
     coarse = gibbs(noisy, extent=(edges[0], edges[-1]), cells=(len(edges) - 1) // 2)
     balance = [_virial(noisy, one) for one in (law, coarse)]
     return Report(
@@ -148,7 +148,7 @@ def _energies(noisy: Model, pde: Trajectory, law: Stationary) -> dict[str, Float
 def _virial(noisy: Model, law: Stationary) -> float:
     """∫r ∂_rΨ_λ(r; ρ*) dρ*(r), which is d/β for the stationary law: by parts, as ρ* ∝ r^(d−1)·exp(−βΨ_λ)."""
     reduced = noisy.reduce()
-    cloud = law.measure.as_cloud()  # type: ignore[union-attr]
+    cloud = law.measure.as_cloud()
     slopes = grad_psi(reduced, cloud.points, law.measure)[:, 0]
     return float(cloud.weights @ (cloud.points[:, 0] * slopes))
 
@@ -164,7 +164,7 @@ def _rows(
 ) -> list[Row]:
     assert pde.risk is not None
     excess, rounding = energy["excess"], 1e-12
-    distance = float(np.abs(pde.final.mass - law.measure.mass).sum())  # type: ignore[union-attr]
+    distance = float(np.abs(pde.final.mass - law.measure.mass).sum())
     rate = float(np.log(prices[1] / prices[0]) / np.log(NOISES[1] / NOISES[0]))
     next_rate = float(np.log(prices[2] / prices[1]) / np.log(NOISES[2] / NOISES[1]))
     at = int(np.abs(pde.t - size.until).argmin())
@@ -268,8 +268,8 @@ def _figure(
         (pde.final, "-", LIMIT, f"PDE, t = {HORIZON:g}"),
         (law.measure, (0, (3, 2)), "black", "Gibbs law"),
     ):
-        middle.plot(rho.centers[0], rho.density, linestyle=style, color=color, linewidth=1.6, label=label)  # type: ignore[union-attr]
-    top = 1.6 * float(pde.kept[size.until].density.max())  # type: ignore[union-attr]
+        middle.plot(rho.centers[0], rho.density, linestyle=style, color=color, linewidth=1.6, label=label)
+    top = 1.6 * float(pde.kept[size.until].density.max())
     middle.set(xlabel="$|w|$", ylabel="density", xlim=(1.0, 2.4), ylim=(0, top))
     bars = f"bars: SGD, t = {size.until:g}"
     middle.legend(frameon=False, fontsize=TEXT, loc="upper left", title=bars, title_fontsize=TEXT)

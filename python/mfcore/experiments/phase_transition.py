@@ -277,11 +277,11 @@ def _figure(
             ax.plot(deltas, ones, color=STYLES[d][0], linewidth=0.6, zorder=1)
         flown = sorted({*size.flown, *size.trained})
         for k, (t, dashes) in enumerate(((size.horizon, (4, 2)), (LATER * size.horizon, (1, 1.2)))):
-            there = [float(runs[f"pde-{delta:g}"].risk[k]) for delta in flown]  # type: ignore[index]
+            there = [float(runs[f"pde-{delta:g}"].risk[k]) for delta in flown]
             style = (0, dashes)
             ax.plot(flown, there, color=COLORS[0], linewidth=1.2, linestyle=style, label=f"PDE, t = {t:g}")
         ends = [runs[f"sgd-{delta:g}"] for delta in size.trained]
-        pairs = [center(run, run.risk, run.error) for run in ends]  # type: ignore[arg-type]
+        pairs = [center(run, run.risk, run.error) for run in ends]
         means, halves = ([float(pair[k][-1]) for pair in pairs] for k in (0, 1))
         points = {"color": COLORS[0], "linestyle": "none", "zorder": 4, "elinewidth": 0.9, **marker(0)}
         ax.errorbar(size.trained, means, halves, label=f"SGD, t = {size.horizon:g}", **points)

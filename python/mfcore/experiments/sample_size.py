@@ -211,7 +211,7 @@ def _figure(work: Work, size: Size, limit: Trajectory) -> Any:
     for k, d in enumerate(size.dims):
         net = runs[f"d-{d}"]
         style = {"color": COLORS[k], "linestyle": "none", **marker(k)}
-        middle, half = center(net, net.risk, net.error)  # type: ignore[arg-type]
+        middle, half = center(net, net.risk, net.error)
         left.errorbar(net.t[1:] / size.slow, middle[1:], half[1:], elinewidth=0.8, **style)
         shown.append((f"d = {d}", style))
     assert limit.risk is not None

@@ -16,7 +16,7 @@ from scipy import special
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
-from .._base.rng import number_of
+from .._base.rng import RNG, number_of
 from ._scalar import Normal, ScalarLaw, nodes_count
 
 _TAIL = 1e-12
@@ -124,9 +124,7 @@ class Chi:
         object.__setattr__(self, "d", check.number(self.d, "d", above=0))
         object.__setattr__(self, "scale", check.number(self.scale, "scale", above=0))
 
-    def sample(
-        self, n: int, rng: int | np.random.SeedSequence | np.random.Generator | None = None
-    ) -> FloatArray:
+    def sample(self, n: int, rng: RNG = None) -> FloatArray:
         """Draws √χ², from random numbers of NumPy, shape (n, 1)."""
         count = check.count(n, "n")
         check.memory(16.0 * count, "n", n)

@@ -178,7 +178,7 @@ def _kept(run: Trajectory) -> tuple[FloatArray, list[FloatArray | Tangent]]:
     for measure in measures:
         if not (isinstance(measure, Tangent) or (isinstance(measure, np.ndarray) and measure.ndim == 2)):
             raise ValueError(f"run must keep neurons (N, D) of one network, got {check.shown(measure)}")
-    return times, measures  # type: ignore[return-value]
+    return times, measures
 
 
 def _squared_distance(model: Model, one: FloatArray, two: FloatArray) -> float:

@@ -22,6 +22,7 @@ def log_volumes(edges: Sequence[FloatArray], exponents: Sequence[float]) -> Floa
 
     Examples:
         >>> import numpy as np
+        >>> from mfcore.measures._cells import log_volumes
         >>> np.exp(log_volumes([np.array([0.0, 1.0, 2.0])], [2.0])) * 3
         array([1., 7.])
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -219,8 +219,25 @@ def risk(
     return value
 
 
-@_quiet
-@per_replica
+@overload
+def predict(
+    model: Run, X: npt.ArrayLike, *, threads: int | None = None, out: FloatArray | None = None
+) -> FloatArray: ...
+
+
+@overload
+def predict(
+    model: AnyModel,
+    measure: MeasureLike | LinearMeasure,
+    X: npt.ArrayLike,
+    *,
+    threads: int | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray: ...
+
+
+@_quiet  # type: ignore[misc]
+@per_replica  # which puts model and measure in the place of a run
 def predict(
     model: AnyModel | Run,
     measure: MeasureLike | LinearMeasure,

@@ -21,8 +21,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Run(Protocol):
     """What a `Trajectory` tells: where it ended, and its model in `meta`."""
 
-    final: Any
-    meta: Mapping[str, Any]
+    @property
+    def final(self) -> Any:
+        """The measure at the end."""
+        ...
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Model, method and more."""
+        ...
 
 
 def per_replica(function: F) -> F:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from .._base import check
 from .._base.check import FloatArray
@@ -54,6 +55,10 @@ class Tangent(LinearMeasure):
 
     start: FloatArray
     theta: FloatArray
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(self, start: npt.ArrayLike, theta: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         start = check.array(self.start, "start", shape=(None, None))
@@ -114,6 +119,10 @@ class TangentLimit(LinearMeasure):
 
     inputs: FloatArray
     coefficients: FloatArray
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(self, inputs: npt.ArrayLike, coefficients: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         inputs = check.array(self.inputs, "inputs", shape=(None, None))

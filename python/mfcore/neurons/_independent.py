@@ -87,7 +87,7 @@ class Nonlinear:
                     f"{self.step:g} with driver={self.driver!r}"
                 )
 
-    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung[FloatArray]:
         """A run of this method at t = 0."""
         full = model_of(model)
         if isinstance(self.driver, GD | Particles):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..runs._rung import State
 if TYPE_CHECKING:
     from ..runs._stiff import ImplicitFlow
 
-    Integrator = _core.Flow | ImplicitFlow
+    Integrator: TypeAlias = _core.Flow | ImplicitFlow
 
 _NAMES = ("steps", "rejected", "evaluations")  # what is counted
 

@@ -22,6 +22,7 @@ def derivative(
 
     Examples:
         >>> import numpy as np
+        >>> from mfcore.perturbations._differences import derivative
         >>> value, error = derivative(lambda t: np.array([np.sin(t)]), 1e-3)
         >>> bool(abs(value[0] - 1) <= error + 1e-15 < 1e-11)
         True

@@ -165,6 +165,7 @@ def plan(
 
     Examples:
         >>> import numpy as np
+        >>> from mfcore.perturbations._paths import plan
         >>> x, y = np.array([[0.0], [1.0]]), np.array([[3.0], [2.0]])
         >>> _, end, mass = plan(x, np.array([0.5, 0.5]), y, np.array([0.25, 0.75]))
         >>> end.ravel().tolist(), mass.tolist()

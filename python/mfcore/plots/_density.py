@@ -134,7 +134,7 @@ def kept_times(run: Trajectory) -> list[float]:
 
 def measure_at(name: str, run: Trajectory, t: float) -> Measure:
     """The measure of a run at a time that it kept, or at its end."""
-    known = {_end(run): run.final, **run.kept}
+    known: dict[float, Measure] = {_end(run): run.final, **run.kept}
     if run.status == "completed" and "horizon" in run.meta:  # or the step nearest to it
         known.setdefault(run.meta["horizon"], run.final)
     nearest = min(known, key=lambda at: abs(at - t))

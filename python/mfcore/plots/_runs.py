@@ -137,7 +137,7 @@ def _names(groups: list[list[Trajectory]]) -> tuple[list[str], str]:
     """Names of series by what they differ in, and what all have in common."""
     firsts = [group[0] for group in groups]
     kinds = [_kind(run) for run in firsts]
-    widths = [run.final.shape[-2] if is_network(run) else None for run in firsts]  # type: ignore[union-attr]
+    widths = [run.final.shape[-2] if is_network(run) else None for run in firsts]
     sizes = [width for width in widths if width is not None]
     # A limit has no width: that of a single network beside it stands at the network.
     tell_kind = len(set(kinds)) > 1 or len(groups) == 1

@@ -85,7 +85,8 @@ def require_flat(reduced: ReducedModel, what: str) -> None:
     """Refuse a curved space for `what`, which takes gradients for derivatives of Φ.
 
     Examples:
-        >>> import numpy as np, mfcore as mf
+        >>> import mfcore as mf
+        >>> from mfcore.reductions._given import require_flat
         >>> z = mf.ReducedModel(
         ...     coordinates=["z"], weights=[1.0], targets=[1.0], features=lambda z: z, curved=True
         ... )
@@ -104,7 +105,8 @@ def require_convex(reduced: ReducedModel, what: str) -> None:
     """Refuse for `what` a risk that is not convex in ρ, and a curved space.
 
     Examples:
-        >>> import numpy as np, mfcore as mf
+        >>> import mfcore as mf
+        >>> from mfcore.reductions._given import require_convex
         >>> z = mf.ReducedModel(coordinates=["z"], weights=[-1.0], targets=[0.0], features=lambda z: z)
         >>> require_convex(z, "mf.gibbs")
         Traceback (most recent call last):

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._base import check
 from .._base.check import FloatArray
-from .._base.rng import number_of
+from .._base.rng import RNG, number_of
 from ..init import Points, Radial, Sphere
 from ..init._blocks import BlockLaw, Chi, Point, Scalar, SpherePoint, cell_edges, share_among_cells
 from ..init._scalar import Constant, Normal, ScalarLaw, nodes_count
@@ -52,9 +52,7 @@ class ReducedInit:
             raise TypeError(f"blocks must be a list with a law for each coordinate, got {blocks!r}")
         self._blocks = tuple(map(_block, blocks))
 
-    def sample(
-        self, n: int, rng: int | np.random.SeedSequence | np.random.Generator | None = None
-    ) -> FloatArray:
+    def sample(self, n: int, rng: RNG = None) -> FloatArray:
         """Draw n independent points, shape (n, k)."""
         n = check.count(n, "n")
         check.memory(16.0 * n * len(self.support()), "n", n)

@@ -7,7 +7,7 @@ f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ._inputs import Inputs
 
 __all__ = ["LowRank", "ReducedModel", "Table"]
-
-ArrayFunction = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -83,8 +81,8 @@ class ReducedModel:
     coordinates: tuple[str, ...]
     weights: FloatArray
     targets: FloatArray
-    features: ArrayFunction
-    gradients: ArrayFunction | None = None
+    features: Callable[..., FloatArray]  # of points z
+    gradients: Callable[..., FloatArray] | None = None
     noise: float = 0.0
     ridge: Force = 0.0
     temperature: Force = 0.0
@@ -96,8 +94,33 @@ class ReducedModel:
     initial: Any = None
     curved: bool = False
     d: float | None = None
-    node_error: float | None = None
+    node_error: float | Any = None
     inputs: Inputs | None = None
+
+    if TYPE_CHECKING:
+        # What is taken; the fields are what is kept of it.
+        def __init__(
+            self,
+            *,
+            coordinates: Sequence[str],
+            weights: npt.ArrayLike,
+            targets: npt.ArrayLike,
+            features: Callable[[FloatArray], npt.ArrayLike],
+            gradients: Callable[[FloatArray], npt.ArrayLike] | None = None,
+            noise: float = 0.0,
+            ridge: Force = 0.0,
+            temperature: Force = 0.0,
+            volume: Sequence[float] = (),
+            log_volume: float = 0.0,
+            nonnegative: Sequence[bool] = (),
+            rates: Sequence[float] = (),
+            decays: Sequence[bool] = (),
+            initial: Any = None,
+            curved: bool = False,
+            d: float | None = None,
+            node_error: float | None = None,
+            inputs: Inputs | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:

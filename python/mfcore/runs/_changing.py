@@ -194,7 +194,8 @@ class ChangedRung:
 
     def measure(self) -> Measure:
         """ρ_t."""
-        return self._part.measure()
+        measure: Measure = self._part.measure()
+        return measure
 
     def risk(self) -> tuple[float, float]:
         """R(ρ_t) and its error, of the limit."""

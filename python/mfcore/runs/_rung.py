@@ -11,12 +11,12 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ._clock import Clock
 from ._ends import Ended
-from ._trajectory import Measure
+from ._trajectory import M
 
 State = dict[str, np.ndarray]
 
 
-class Rung(Protocol):
+class Rung(Protocol[M]):
     """A run in progress. Its state is a function of (model, method, seed, time): how it got there, in one go,
     with stops or from a checkpoint, changes no bit. One with fixed steps has a `clock`, see `clock_of`."""
 
@@ -34,7 +34,7 @@ class Rung(Protocol):
         """Go to time t, or as near as steps allow, for about so many seconds; how that ended."""
         ...
 
-    def measure(self) -> Measure:
+    def measure(self) -> M:
         """ρ_t, not a view of memory that will move."""
         ...
 
@@ -51,7 +51,7 @@ class Rung(Protocol):
         ...
 
 
-class LimitRung(Rung, Protocol):
+class LimitRung(Rung[M], Protocol[M]):
     """A rung whose measures live in the reduced coordinates of a model."""
 
     @property
@@ -79,10 +79,10 @@ def limit_of(rung: Rung) -> LimitRung | None:
     return None if rung.reduced is None else cast(LimitRung, rung)
 
 
-class Method(Protocol):
+class Method(Protocol[M]):
     """A frozen description of a rung: `mf.SGD(…)`, `mf.Particles(…)`, …"""
 
-    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung[M]:
         """A run of this method at t = 0."""
         ...
 

@@ -31,14 +31,14 @@ from ._ranks import Ranks, agreed, ranks_of
 from ._run import Observers, Run
 from ._rung import Method, Rung, clock_of
 from ._split import SplitRun, SplitRung
-from ._trajectory import Measure, Trajectory
+from ._trajectory import M, Measure, Trajectory
 
 _LONGEST_NAME = 1000
 
 
 def solve(
     model: Model | ReducedModel,
-    method: Method,
+    method: Method[M],
     *,
     horizon: float,
     save_at: int | npt.ArrayLike | None = None,
@@ -51,7 +51,7 @@ def solve(
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     max_seconds: float | None = None,
-) -> Trajectory:
+) -> Trajectory[M]:
     """Run one rung of the ladder from ρ₀ to the horizon on the clock t.
 
     Args:
@@ -135,7 +135,7 @@ def resume(
     checkpoint: str | os.PathLike[str],
     *,
     model: Model | ReducedModel | None = None,
-    method: Method | None = None,
+    method: Method[M] | None = None,
     observe: Observers | None = None,
     horizon: float | None = None,
     save_at: int | npt.ArrayLike | None = None,
@@ -143,7 +143,7 @@ def resume(
     progress: bool = False,
     max_seconds: float | None = None,
     allow_other_build: bool = False,
-) -> Trajectory:
+) -> Trajectory[M]:
     """Continue a run from its checkpoint, to the same bits as if it had never been interrupted.
 
     Args:

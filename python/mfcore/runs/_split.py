@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, overload
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from ._ranks import Ranks, check_comm
 from ._reduced import model_of
 from ._run import Observers, Run
 from ._rung import Method, Rung
-from ._trajectory import Trajectory
+from ._trajectory import M, Trajectory
 
 _MOST_NUMBERS = 1 << 20  # of nodes that are drawn together
 
@@ -176,7 +176,15 @@ class Whole(RiskMeter):
         return float(self._ranks.sum(values.sum(keepdims=True))[0]) / self.total
 
 
-def gather(run: Trajectory, comm: Any) -> Trajectory | None:
+@overload
+def gather(run: Trajectory[M], comm: None) -> Trajectory[M]: ...
+
+
+@overload
+def gather(run: Trajectory[M], comm: Any) -> Trajectory[M] | None: ...
+
+
+def gather(run: Trajectory[Any], comm: Any) -> Trajectory[Any] | None:
     """Collect all neurons of a split network on rank 0; the other ranks get None, and must call too.
 
     `mf.solve` with ``comm=`` splits the network: rank r of k holds neurons ⌊rN/k⌋ … ⌊(r+1)N/k⌋ − 1, and

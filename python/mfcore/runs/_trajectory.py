@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
@@ -18,6 +18,14 @@ from ..measures._tangent import LinearMeasure, Tangent, TangentLimit
 
 if TYPE_CHECKING:
     import xarray
+    from typing_extensions import TypeVar  # which type checkers know without having it installed
+
+    # What the measures of a run are: an array of neurons, a `Cloud`, …
+    M = TypeVar("M", covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    M = TypeVar("M", covariant=True)
 
 Measure = FloatArray | Cloud | Density | LinearMeasure
 
@@ -25,7 +33,7 @@ _ARRAY = "array of this file"  # marks where an array belongs in what is stored 
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(Generic[M]):
     """A run on the clock t, recorded at its save points.
 
     Attributes:
@@ -56,11 +64,11 @@ class Trajectory:
     """
 
     t: FloatArray
-    risk: FloatArray | None
-    error: FloatArray | None
+    risk: FloatArray | Any  # not FloatArray | None: who asks for the risk need not show that it is there
+    error: FloatArray | Any
     observed: Mapping[str, FloatArray]
-    final: Measure
-    kept: Mapping[float, Measure]
+    final: M
+    kept: Mapping[float, M]
     status: str
     message: str
     meta: Mapping[str, Any] = field(default_factory=dict)

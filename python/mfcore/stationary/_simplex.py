@@ -26,6 +26,7 @@ def simplex_least_squares(
 
     Examples:
         >>> import numpy as np
+        >>> from mfcore.stationary._simplex import simplex_least_squares
         >>> columns = np.array([[0.0, 4.0]])
         >>> simplex_least_squares(columns, np.array([2.0]), np.zeros(2)).round(12).tolist()
         [0.5, 0.5]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from .._base.check import FloatArray
-from ..measures._measure import Cloud, Density
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Stationary:
         steps: Newton steps on the cells or points.
     """
 
-    measure: Density | Cloud
+    measure: Any  # a Density or a Cloud, which the arguments of mf.gibbs decide
     risk: float
     free_energy: float
     dual: float
@@ -43,8 +43,8 @@ class Stationary:
     f: FloatArray = field(repr=False)
     temperature: float
     steps: int
-    error: float | None = None
-    risk_error: float | None = None
+    error: float | Any = None
+    risk_error: float | Any = None
     node_error: float = 0.0
 
     def __repr__(self) -> str:

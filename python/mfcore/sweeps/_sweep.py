@@ -53,14 +53,15 @@ def sweep(
 
     Examples:
         >>> import mfcore as mf
-        >>> def final_risk(neurons, delta, rng, threads):
+        >>> def final_risk(neurons: int, delta: float, rng: int, threads: int) -> float:
         ...     model = mf.Model(
         ...         data=mf.data.IsotropicGaussians(d=10, delta=delta),
         ...         network=mf.Network(mf.activations.relu),
         ...         init=mf.init.Radial(1.0),
         ...     )
         ...     method = mf.SGD(neurons, step=1e-2)
-        ...     return mf.solve(model, method, horizon=1.0, rng=rng, threads=threads).risk[-1]
+        ...     run = mf.solve(model, method, horizon=1.0, rng=rng, threads=threads)
+        ...     return float(run.risk[-1])
         >>> grid = {"neurons": [10, 20], "delta": [0.2, 0.4, 0.6]}
         >>> result = mf.sweep(final_risk, grid, workers=1)
         >>> dict(result["value"].sizes), bool(result["failed"].any())

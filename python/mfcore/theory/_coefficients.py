@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.rng import RNG
 from ..data import MultiIndex
 from ..data._links import degrees_key, fourier_key
 from ..data._multi_index import MAX_ENUMERATED
@@ -33,6 +34,30 @@ class _Neurons(NamedTuple):
     across: FloatArray | None  # w⊥, shape (N, d − P); None in reduced coordinates
 
 
+@overload
+def fourier(
+    model: Model,
+    measure: MeasureLike,
+    sets: Sequence[Sequence[int]],
+    *,
+    samples: int | None = None,
+    rng: RNG = None,
+    errors: Literal[False] = False,
+) -> FloatArray: ...
+
+
+@overload
+def fourier(
+    model: Model,
+    measure: MeasureLike,
+    sets: Sequence[Sequence[int]],
+    *,
+    samples: int | None = None,
+    rng: RNG = None,
+    errors: Literal[True],
+) -> tuple[FloatArray, FloatArray]: ...
+
+
 @per_replica
 def fourier(
     model: Model,
@@ -40,7 +65,7 @@ def fourier(
     sets: Sequence[Sequence[int]],
     *,
     samples: int | None = None,
-    rng: int | np.random.SeedSequence | np.random.Generator | None = None,
+    rng: RNG = None,
     errors: bool = False,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     """Fourier coefficients f̂(S) = E f(x) Π_{j∈S} x_j of f_ρ on the hypercube, eq. (12.1).

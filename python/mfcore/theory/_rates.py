@@ -145,7 +145,7 @@ def rates_in_dimension(ladders: Sequence[Ladder], quantity: str = "risk") -> Rat
     Examples:
         >>> import mfcore as mf
         >>> from mfcore import theory
-        >>> def budget(d):
+        >>> def budget(d: int) -> theory.Ladder:
         ...     network, init = mf.Network(mf.activations.relu), mf.init.Radial(1.0)
         ...     model = mf.Model(mf.data.IsotropicGaussians(d=d, delta=0.5), network, init)
         ...     return theory.ladder(model, [40], [0.02], horizon=0.2, replicas=3, save_at=3, rng=0)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +15,13 @@ from .._base import check
 from .._base.check import FloatArray
 from ._spectrum import Spectrum
 
+R = TypeVar("R", covariant=True)  # a number, or an array of them
+
 _NOISE = 1e-9  # of eigenvalues times √m_k, relative to the trace: kernels are good to 1e-10
 
 
 @dataclass(frozen=True)
-class RegressionRisk:
+class RegressionRisk(Generic[R]):
     """Risks of ridge regression with n samples, predicted: its deterministic equivalent, exact as d → ∞.
 
     Attributes:
@@ -33,19 +37,36 @@ class RegressionRisk:
         1.0
     """
 
-    risk: float | FloatArray
-    train: float | FloatArray
-    effective_ridge: float | FloatArray
+    risk: R
+    train: R
+    effective_ridge: R
+
+
+@overload
+def regression_risk(
+    spectrum: Spectrum, power: npt.ArrayLike, *, samples: float, ridge: float = 0.0, noise: float = 0.0
+) -> RegressionRisk[float]: ...
+
+
+@overload
+def regression_risk(
+    spectrum: Spectrum,
+    power: npt.ArrayLike,
+    *,
+    samples: Sequence[float] | np.ndarray,
+    ridge: float = 0.0,
+    noise: float = 0.0,
+) -> RegressionRisk[FloatArray]: ...
 
 
 def regression_risk(
     spectrum: Spectrum,
     power: npt.ArrayLike,
     *,
-    samples: int | npt.ArrayLike,
+    samples: npt.ArrayLike,
     ridge: float = 0.0,
     noise: float = 0.0,
-) -> RegressionRisk:
+) -> RegressionRisk[Any]:
     """Predict the risk of kernel ridge regression f̂ = K(·, X)(K + ridge·I)⁻¹y in high dimension.
 
     The effective ridge κ solves n = Σ_k m_kλ_k/(λ_k + κ) + (ridge + tail)/κ, and
