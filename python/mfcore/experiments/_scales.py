@@ -39,7 +39,7 @@ class Beside:
         train: Risk on the data.
         test: Risk on the test inputs.
         linear: Risk of the linearised network on the test inputs.
-        kappa: Relative scale κ at the start.
+        kappa: The bound of the relative scale κ at the start that `laziness` gives.
     """
 
     displacement: float

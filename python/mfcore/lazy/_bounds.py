@@ -32,7 +32,7 @@ class LazyBounds:
         risk_bound: e^{−2νt}·risk[0], ν the smallest eigenvalue of the kernel up to t.
         displacement: ‖θ(t) − θ(0)‖.
         displacement_bound: √largest·‖f₀ − y‖·(1 − e^{−νt})/ν, largest up to t.
-        gradients: ‖Df_θ(t) − Df_θ(0)‖, 0 for linearised neurons.
+        gradients: ‖Df_θ(t) − Df_θ(0)‖ (Hilbert–Schmidt), 0 for linearised neurons.
         gradients_bound: Lipschitz constant of Df times the displacement.
         kernel: ‖K_t − K_0‖/‖K_0‖ on the nodes (Frobenius).
         smallest: The smallest eigenvalue of the kernel at t, over the number of nodes.

@@ -30,8 +30,12 @@ class Laziness:
         largest: The largest one, ‖Df‖².
         residual: ‖f − y‖, the root of the risk on the nodes.
         displacement: (√largest/smallest)·‖f − y‖: linearised neurons never move further; inf where ν = 0.
-        curvature: ‖D²f‖ as a map from directions to gradients.
-        kappa: κ = ‖f − y‖·‖D²f‖/‖Df‖²: training is lazy where it is small; inf where Df = 0.
+        curvature: sup ‖D²f(v, ·)‖ over ‖v‖ = 1, in the Hilbert–Schmidt norm: how fast Df changes, which
+            (11.7) needs. At least ‖D²f‖, the operator norm sup ‖D²f(u, v)‖ over ‖u‖ = ‖v‖ = 1, and at most
+            √min(n, D) times it, for n nodes and D trained parameters of a neuron.
+        kappa: residual·curvature/largest: an upper bound of the relative scale κ = ‖f − y‖·‖D²f‖/‖Df‖² in
+            operator norms, and at most √min(n, D) times it. Training is lazy where it is small; inf where
+            Df = 0.
     """
 
     smallest: float
@@ -56,11 +60,11 @@ def laziness(
     expectation: Expectation | None = None,
     threads: int | None = None,
 ) -> Laziness:
-    """Measure how near to linear the training of these neurons is, by bounds and by the relative scale κ.
+    """Measure how near to linear the training of these neurons is: bounds of its path, and of the scale κ.
 
-    The bounds are those of Chizat, Oyallon and Bach. They hold for `mf.Linearized`, and for the nonlinear
-    flow as long as its kernel stays within them. Kinks of σ, where it has no second derivative, are left out
-    of ‖D²f‖. No matrix over parameters is made.
+    Bounds and relative scale are those of Chizat, Oyallon and Bach. The bounds of risk and displacement hold
+    for `mf.Linearized`, and for the nonlinear flow as long as its kernel stays within them. Kinks of σ, where
+    it has no second derivative, are left out of D²f. No matrix over parameters is made.
 
     Args:
         model: Its data need nodes, or an `expectation` of samples.
@@ -116,7 +120,7 @@ def smallest_of(model: Model, values: FloatArray, neurons: int) -> float:
 
 
 def curvature_of(model: Model, theta: FloatArray, X: FloatArray) -> float:
-    """‖D²f‖ of eq. (11.8)."""
+    """The largest Hilbert–Schmidt norm of D²f(v, ·) over ‖v‖ = 1, eq. (11.8)."""
     return math.sqrt(_largest_of(_Curvature(model, theta, X), theta.size))
 
 
