@@ -82,7 +82,8 @@ def diagnose(
     Where the model is homogeneous (output trained, σ(st) = sσ(t) for s > 0) Ψ_λ is |θ|² times its value in
     the direction of θ, which is searched on the sphere of directions: Chizat and Bach's condition. Else, in
     reduced coordinates, the search is that of `mf.certificate`. All other Ψ_λ are descended from the atoms
-    and from `starts` points around them, which proves nothing.
+    and from `starts` points around them, which proves nothing. Measures with another law of what a row stores
+    and does not train compete, too: the best that training can reach may have `depth` > 0.
 
     Args:
         model: A model, or a `ReducedModel`, without noise.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from .._base import check
@@ -24,8 +25,9 @@ class Relaxation:
 
     Attributes:
         rates: μ_k > 0, ascending: a small perturbation along mode k decays like e^{−μ_k t}.
-        modes: Changes of mass along the modes, shape (number, cells…); each has sum 0 and Σ|δM| = 1.
-        rate: The smallest of them, with which laws near the stationary one converge.
+        modes: Changes of mass along the modes, shape (number, cells…); each has sum 0 and Σ|δM| = 1. Where a
+            coordinate is at rest the sum is 0 at each of its values, whose masses do not change.
+        rate: The smallest of the rates, with which laws near the stationary one converge.
         residual: Largest difference of Ψ_λ + β⁻¹log(ρ/v) between cells next to each other, times their share
             of the largest mass per length: 0 at a stationary law. Elsewhere the modes mean nothing.
         covered: Share of the mass in the cells that were used.
@@ -96,17 +98,36 @@ def relaxation(model: AnyModel, density: Density, *, lowest: int = 6) -> Relaxat
     chemical = np.full(density.mass.shape, np.nan)
     chemical[used] = potential + reduced.temperature * np.log(height[used])
     graph, residual = _conductances(reduced, density, height, used, chemical)
+    slices = _slices(reduced, used)
+    kept = int(slices.max()) + 1
+    if count == kept:
+        raise ValueError(
+            f"density must have mass in at least 2 cells between which it moves, got {count} cells apart"
+        )
     # dδM/dt = −G A δM with A = β⁻¹/M + U; in x = A^{1/2} δM it is symmetric.
     inner = phi @ phi.T
     inner[np.diag_indices(count)] += reduced.temperature / mass
     lower = scipy.linalg.cholesky(inner, lower=True)
-    values, vectors = scipy.linalg.eigh(lower.T @ graph @ lower, subset_by_index=[0, min(number, count - 1)])
-    modes = np.zeros((len(values) - 1, *density.mass.shape))
-    for k, vector in enumerate(vectors.T[1:]):  # the first is mass itself, which is conserved
+    last = min(number + kept, count) - 1
+    values, vectors = scipy.linalg.eigh(lower.T @ graph @ lower, subset_by_index=[0, last])
+    values, vectors = values[kept:], vectors[:, kept:]  # the first are the masses of slices, conserved
+    modes = np.zeros((len(values), *density.mass.shape))
+    share = mass / np.bincount(slices, weights=mass)[slices]
+    for k, vector in enumerate(vectors.T):
         change = scipy.linalg.solve_triangular(lower, vector, lower=True, trans="T")
-        change -= mass / mass.sum() * change.sum()  # rounding
+        change -= share * np.bincount(slices, weights=change)[slices]  # rounding
         modes[k][used] = change / np.abs(change).sum()
-    return Relaxation(values[1:], modes, float(values[1]), residual, float(mass.sum()))
+    return Relaxation(values, modes, float(values[0]), residual, float(mass.sum()))
+
+
+def _slices(reduced: ReducedModel, used: FloatArray) -> npt.NDArray[np.intp]:
+    """The number of the slice of each cell that is used: mass moves within slices, where what rests has one
+    value.
+    """
+    still = [rate == 0 for rate in reduced.rates]
+    shape = [size if rests else 1 for size, rests in zip(used.shape, still, strict=True)]
+    number = np.arange(np.prod(shape)).reshape(shape)
+    return np.unique(np.broadcast_to(number, used.shape)[used], return_inverse=True)[1]
 
 
 def _potential(reduced: ReducedModel, points: FloatArray, mass: FloatArray) -> FloatArray:

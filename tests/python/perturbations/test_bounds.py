@@ -123,6 +123,27 @@ def test_with_a_horizon_flows_measure_chaos_and_the_lemmas_of_the_tangent_kernel
     assert found["propagation of chaos, dimension-free"].left == chaos.left
 
 
+def test_theorems_about_all_measures_are_not_compared_where_a_coordinate_rests():
+    model = mf.ReducedModel(
+        coordinates=["a", "z"],
+        weights=[1.0],
+        targets=[0.3],
+        ridge=1.0,
+        temperature=0.5,
+        rates=[0.0, 1.0],
+        features=lambda z: z[:, :1] * np.tanh(z[:, 1:]),
+    )
+    density = mf.Density((np.linspace(-1, 1, 4), np.linspace(-2, 2, 6)), np.full((3, 5), 1 / 15))
+    found = by_name(theory.bounds(model, density, neurons=5, replicas=3))
+    for name in ("relative entropy, below", "relative entropy, above"):
+        assert found[name].holds is None
+        assert "rate 0 for a" in found[name].hypotheses["F*"]
+    still = dataclasses.replace(model, temperature=0.0)
+    convexity = by_name(theory.bounds(still, density, neurons=5, replicas=3))["convexity"]
+    assert convexity.holds is None
+    assert "rate 0 for a" in convexity.hypotheses["inf"]
+
+
 def test_lemmas_that_do_not_apply_say_why():
     model = mf.Model(mf.data.Dataset([[1.0], [-2.0]], [1.0, 0.0]), mf.Network(mf.activations.relu), ridge=0.1)
     found = by_name(theory.bounds(model, [[1.0], [-1.0]], neurons=2, replicas=2, horizon=0.1))

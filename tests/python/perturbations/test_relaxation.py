@@ -56,6 +56,33 @@ def test_modes_conserve_mass():
     assert np.allclose(np.abs(found.modes).sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_what_rests_keeps_its_masses_and_adds_no_rates(first):
+    """With features z of (a, z) and a at rest the overall mean moves at λ + 1, differences of slices at λ."""
+    place = 1 if first else 0
+    model = mf.ReducedModel(
+        coordinates=["a", "z"] if first else ["z", "a"],
+        weights=[1.0],
+        targets=[0.0],
+        ridge=1.0,
+        temperature=0.5,
+        rates=[0.0, 1.0] if first else [1.0, 0.0],
+        features=lambda z: z[:, place : place + 1],
+        gradients=lambda z: np.eye(2)[place] * np.ones((len(z), 1, 1)),
+    )
+    line, masses = gauss(0.5, 120), np.array([0.2, 0.0, 0.5, 0.3])
+    mass, edges = np.multiply.outer(masses, line.mass), (np.arange(5.0), line.edges[0])
+    density = mf.Density(edges, mass) if first else mf.Density(edges[::-1], mass.T)
+    found = theory.relaxation(model, density, lowest=6)
+    assert np.allclose(found.rates, [1.0, 1.0, 2.0, 2.0, 2.0, 2.0], rtol=4e-3)  # (Δ/sd)² = 1e-2, over 3
+    assert found.rate == found.rates[0]
+    assert np.abs(found.modes.sum(axis=1 + place)).max() < 1e-14
+    edges, mass = (np.arange(3.0), np.arange(2.0)), np.full((2, 1), 0.5)
+    apart = mf.Density(edges, mass) if first else mf.Density(edges[::-1], mass.T)
+    with pytest.raises(ValueError, match="at least 2 cells between which it moves, got 2 cells apart"):
+        theory.relaxation(model, apart)
+
+
 @pytest.mark.parametrize("exponent", [0.0, 4.0])
 def test_rates_are_those_of_the_jacobian_of_the_fluxes(exponent):
     """The Scharfetter–Gummel fluxes of eq. (7.8) written out, differentiated at rest by differences."""
