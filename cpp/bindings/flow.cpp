@@ -65,7 +65,7 @@ py::array_t<double> velocity_of(const System& system, const In& y) {
     bool complete = false;
     {
         Released nogil;
-        complete = system.velocity(from, to);
+        complete = system.velocity_along(from, to);
     }
     if (!complete) {
         PyErr_SetNone(PyExc_KeyboardInterrupt);

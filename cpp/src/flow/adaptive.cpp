@@ -145,7 +145,7 @@ private:
     }
 
     bool velocity(const Vector& y, int slope) {
-        if (!system_.velocity(y.data(), slopes_[slope].data())) return false;
+        if (!system_.velocity_along(y.data(), slopes_[slope].data())) return false;
         ++counts_.evaluations;
         return true;
     }

@@ -28,6 +28,7 @@ public:
           next_(system_.size),
           noise_(params.temperature > 0 ? system_.size : 0),
           across_(params.temperature > 0 && !system_.nonnegative.empty() ? system_.size : 0),
+          ambient_(params.scheme == Scheme::euler && system_.tangent ? system_.size : 0),
           measured_(params.temperature == 0 && !system_.masses.empty()) {
         for (int s = 0; s < 5; ++s)
             if (needs(s)) slopes_[s].resize(system_.size);
@@ -72,12 +73,12 @@ public:
         require(state.numbers.size() == 6, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == y_.size(), "vectors", "has the wrong length", state.vectors.size());
         counts_.steps = static_cast<Index>(state.numbers[0]);
-        counts_.evaluations = static_cast<Index>(state.numbers[1]);
         counts_.risk_error = state.numbers[2];
         since_ = state.numbers[4];
         before_ = static_cast<Index>(state.numbers[5]);
         y_.assign(state.vectors.begin(), state.vectors.end());
-        known_ = state.numbers[3] != 0 && system_.velocity(y_.data(), slopes_[0].data());
+        known_ = state.numbers[3] != 0 && velocity(y_, 0);
+        counts_.evaluations = static_cast<Index>(state.numbers[1]);
     }
 
 private:
@@ -99,7 +100,10 @@ private:
     }
 
     bool velocity(const Vector& y, int slope) {
-        if (!system_.velocity(y.data(), slopes_[slope].data())) return false;
+        double* const v = slopes_[slope].data();
+        if (!system_.velocity(y.data(), v)) return false;
+        if (!ambient_.empty() && slope == 0) std::copy_n(v, y.size(), ambient_.begin());
+        if (system_.tangent) system_.tangent(y.data(), v);
         ++counts_.evaluations;
         return true;
     }
@@ -121,7 +125,8 @@ private:
                 next_[i] = y_[i] + h / 6 * (k[0][i] + 2 * (k[1][i] + k[2][i]) + k[3][i]);
             return true;
         }
-        for (std::size_t i = 0; i < n; ++i) next_[i] = y_[i] + h * k[0][i];
+        const Vector& first = ambient_.empty() ? k[0] : ambient_;
+        for (std::size_t i = 0; i < n; ++i) next_[i] = y_[i] + h * first[i];
         add_noise();
         each_radius([&](std::size_t i) { next_[i] = std::hypot(next_[i], across_[i]); });
         if (params_.scheme == Scheme::euler) return true;
@@ -160,7 +165,7 @@ private:
             });
             slopes_[0].swap(slopes_[4]);
         }
-        known_ = measured_;
+        known_ = measured_ && ambient_.empty();
         y_.swap(next_);
         ++counts_.steps;
         return true;
@@ -218,6 +223,7 @@ private:
     Index before_ = 0;
     ScratchStore memory_{SIZE_MAX};  // all that a step needs
     Vector y_, next_, noise_, across_;
+    Vector ambient_;      // of Euler's scheme on a constraint: the velocity at y_ with its part across
     bool measured_;       // steps are judged by the velocity at their end
     bool known_ = false;  // slope 0 is the velocity at y_
     Vector slopes_[5];

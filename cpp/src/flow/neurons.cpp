@@ -60,24 +60,30 @@ System neuron_system(const Network& network, Index neurons, Index d, double ridg
     System system;
     system.size = neurons * row;
     system.speed = speeds(network, d, rates);
-    system.velocity = [=, speed = system.speed, sphere = network.sphere](const double* y, double* velocity) {
+    system.velocity = [=, speed = system.speed](const double* y, double* velocity) {
         if (!gradient({y, neurons, row}, {velocity, neurons, row})) return false;
         for_neurons(neurons, row, threads, [&](Index i) {
             const double* theta = y + i * row;
             double* v = velocity + i * row;
             for (Index j = 0; j < row; ++j) v[j] = -speed[j] * (v[j] + ridge * theta[j]);
-            if (!sphere) return;
-            const double* w = theta + w_at;
-            const double along = dot(v + w_at, w, d) / dot(w, w, d);
-            for (Index j = 0; j < d; ++j) v[w_at + j] -= along * w[j];
         });
         return true;
     };
     if (!network.sphere) return system;
+    system.tangent = [=](const double* y, double* velocity) {
+        for_neurons(neurons, row, threads, [&](Index i) {
+            const double* w = y + i * row + w_at;
+            double* v = velocity + i * row + w_at;
+            const double along = dot(v, w, d) / dot(w, w, d);
+            for (Index j = 0; j < d; ++j) v[j] -= along * w[j];
+        });
+    };
     system.project = [=](double* y) {
         for_neurons(neurons, row, threads, [&](Index i) {
             double* w = y + i * row + w_at;
-            const double inverse = 1 / std::sqrt(dot(w, w, d));
+            const double square = dot(w, w, d);
+            // Beyond the square root of the largest number: NaN, which is seen.
+            const double inverse = std::isfinite(square) ? 1 / std::sqrt(square) : square - square;
             for (Index j = 0; j < d; ++j) w[j] *= inverse;
         });
     };

@@ -31,7 +31,7 @@ class SGD:
     θ_i ← θ_i + h_k[(y_k − f_N(x_k))∇σ*(x_k; θ_i) − λθ_i] + √(2h_k/β) g, one step per `batch` samples, with
     the model's ridge λ, temperature 1/β and rates; t = Σ h_k. Finite datasets are passed through in random
     order, again and again. Steps are done in blocks, equal to the sequential algorithm up to rounding;
-    Langevin noise is exact in law.
+    Langevin noise is exact in law. On the sphere w is divided by its length after each step.
 
     Args:
         neurons: N.
@@ -97,7 +97,8 @@ class GD:
     """Gradient descent of N neurons on the population risk.
 
     θ_i ← θ_i − h·rate·∇Ψ_λ(θ_i; ρ_N) + √(2h·rate/β) g on the clock t = k·h, the expectation over the data
-    taken in full at every step.
+    taken in full at every step. On the sphere w takes this step and is then divided by its length, as in
+    `mf.SGD`; a step along the tangent differs from it at order h².
 
     Args:
         neurons: N.

@@ -86,7 +86,7 @@ class SplitRung:
             rates,
             seed,
             self.first,
-            tangent=self._batch is None,
+            tangent=scheme != "euler",
         )
 
     @property

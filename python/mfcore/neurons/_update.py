@@ -29,7 +29,7 @@ class Update:
         rates: Speeds of a, b and w.
         seed: Seed of the noise.
         first: Number of the first of these neurons in the whole network.
-        tangent: On the sphere, take the part of the velocity along w away, as flows do.
+        tangent: On the sphere, take the part of the velocity along w away, as all schemes but Euler's do.
     """
 
     network: Network

@@ -61,8 +61,6 @@ def reference(model, h, steps, seed):
             gradient[:, at - 1] = c.sum(axis=0)
         gradient[:, at:] = c.T @ X
         gradient += model.ridge * theta
-        if network.sphere:
-            gradient[:, at:] -= w * np.sum(gradient[:, at:] * w, axis=1, keepdims=True)
         g = _core.normals(seed, "langevin", k, 0, n * row).reshape(n, row)
         theta = theta - h * speed * gradient + np.sqrt(2 * h * speed * model.temperature) * g
         if network.sphere:

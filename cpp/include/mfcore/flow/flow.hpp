@@ -21,6 +21,9 @@ struct System {
     /// Writes dy/dt; returns false if somebody wants to stop, and `velocity` is not complete.
     std::function<bool(const double* y, double* velocity)> velocity;
     std::function<void(double* y)> project;  ///< back to the constraint, after every step; may be empty
+    /// Takes the part across the constraint out of a velocity at y, in place; may be empty. Euler's scheme takes
+    /// its step without, and goes back to the constraint from there.
+    std::function<void(const double* y, double* velocity)> tangent;
     /// The velocity of entry k is -speed[k % speed.size()] times a gradient; 0: the entry never moves. What
     /// follows may be empty, and goes by columns k % speed.size() or rows of so many entries, too.
     std::vector<double> speed;
@@ -33,6 +36,13 @@ struct System {
     /// Asked after every adaptive step, before entries are clamped to walls: whether the rows still represent
     /// the measure they started from. If not, the step is refused.
     std::function<bool(const double* y)> resolved;
+
+    /// The velocity along the constraint, if there is one; false as `velocity`.
+    bool velocity_along(const double* y, double* to) const {
+        if (!velocity(y, to)) return false;
+        if (tangent) tangent(y, to);
+        return true;
+    }
 };
 
 /// Computes grad Psi(theta_i; rho_N), without decay, of neurons in their own field. False as in System.
@@ -44,7 +54,7 @@ Gradient node_gradient(Network network, SamplerPtr sampler, std::uint64_t seed, 
                        RunOptions options = {}, std::vector<double> masses = {});
 
 /// The system of `neurons` rows of the network's layout for inputs in R^d: decay on trained blocks, a fixed
-/// output weight at rest, and on the sphere the tangential velocity of w (eq. (6.8)).
+/// output weight at rest, and on the sphere the tangent of eq. (6.8).
 System neuron_system(const Network& network, Index neurons, Index d, double ridge, const Rates& rates,
                      Gradient gradient, int threads = 0);
 
@@ -92,7 +102,7 @@ protected:
 /// Explicit schemes with fixed steps h (eq. (6.9)); t is a multiple of h, the one nearest to what is asked
 /// for.
 enum class Scheme {
-    euler,  ///< order 1; Euler-Maruyama with noise
+    euler,  ///< order 1; Euler-Maruyama with noise; of neurons, gradient descent (eq. (6.1) with all samples)
     heun,   ///< order 2, with (additive) noise in law: both slopes see the same increment
     rk4,    ///< order 4, without noise
 };
