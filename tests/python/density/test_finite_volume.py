@@ -204,5 +204,3 @@ def test_the_stepper_refuses_what_it_cannot_do():
         FiniteVolume1D(quadratic(), edges, [0.1] * 10)
     with pytest.raises(ValueError, match=r"model must have 2 coordinate\(s\), all moving"):
         FiniteVolume2D(quadratic(), (edges, edges), np.full((10, 10), 0.01))
-    with pytest.raises(ValueError, match="temperature must be 0 for finite volumes, got 1"):
-        FiniteVolume1D(mf.ReducedModel(**{**vars(quadratic()), "temperature": 1.0}), edges, mass)
