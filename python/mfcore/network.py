@@ -30,7 +30,8 @@ class Network:
         bias: ``"none"``, ``"fixed"`` (stored, does not move) or ``"trained"``.
         sphere: w lives on the unit sphere; every method keeps |w| = 1.
         scale: α > 0, so that N neurons predict f = α·N⁻¹Σ a·σ. √N is the scale of neural tangent kernels; as
-            α → ∞ at fixed t·α² neurons stay where they are and f follows its linearisation.
+            α → ∞ at fixed t·α² neurons stay where they are and f follows its linearisation, if f is 0 at the
+            start (`mf.init.Paired`).
 
     Examples:
         >>> import mfcore as mf

@@ -39,7 +39,7 @@ class Linearized:
     Residuals on the nodes of the data follow ṙ = −K P r with the tangent kernel K of the start. They are
     solved by all modes of the kernel up to 4000 nodes, by Krylov's beyond. The neurons begin as those of
     every other method with the same `rng`. As the scale α of the network grows, `mf.Particles` tends to
-    this at times t/α².
+    this at times t/α² if f − y is bounded at the start: if f is 0 there (`mf.init.Paired`), as else f ∝ α.
 
     Args:
         neurons: N, or ``math.inf``: the kernel of infinite width.

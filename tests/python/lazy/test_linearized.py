@@ -94,6 +94,21 @@ def test_a_large_scale_makes_the_nonlinear_flow_linear(paired, power, bias):
     assert 0.8 < gaps[0] / gaps[1] / 10**power < 1.2  # up to the next order, 1/30
 
 
+def test_a_start_whose_predictions_grow_with_the_scale_does_not_become_lazy():
+    gaps = []
+    for scale in (100.0, 1000.0):
+        network = mf.Network(mf.activations.tanh, output="trained", scale=scale)
+        model = mf.Model(mf.data.Dataset(X, Y), network, law_of(network))
+        full, lazy = (
+            mf.solve(model, method, horizon=2.0 / scale**2, rng=0)
+            for method in (mf.Particles(100, rtol=1e-9), mf.Linearized(100))
+        )
+        moved = np.linalg.norm(full.final - lazy.final.start, axis=1).max()
+        gaps.append(np.abs(mf.predict(model, lazy.final, X) - mf.predict(model, full.final, X)).max())
+        assert moved > 0.1  # as far at both
+    assert 9 < gaps[1] / gaps[0] < 11  # residuals are α times those of scale 1, but for the labels
+
+
 @pytest.mark.parametrize("neurons", [100, math.inf])
 def test_pairs_predict_zero_at_the_start(neurons):
     model = model_of(NETWORKS["tanh"], paired=True)
