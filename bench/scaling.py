@@ -74,7 +74,8 @@ def _measured(key: str, sweep: Sweep, quick: bool) -> Growth:
         raise RuntimeError(f"{sweep.name} failed: {done.stderr[-500:]}")
     seconds, used = loads(done.stdout)
     power, error = fitted(sizes, seconds)
-    memory_power, memory_error = fitted(sizes, used)
+    # Memory that does not grow is kept from the smallest size on: nothing that could be fitted is left.
+    memory_power, memory_error = fitted(sizes, used) if sweep.memory != "0" else (math.nan, math.inf)
     return Growth(
         sweep.name,
         sweep.variable,
@@ -109,7 +110,9 @@ def fitted(sizes: Any, values: Any) -> tuple[float, float]:
 
 
 def in_words(power: float, error: float) -> str:
-    """A fitted power with half of its 95 % interval, where it has one."""
+    """A fitted power with half of its 95 % interval, where it has one; nothing where there is no power."""
+    if math.isnan(power):
+        return ""
     return (f"{power:.2f} ± {error:.2f}" if math.isfinite(error) else f"{power:.2f}").replace("-", "−")
 
 

@@ -51,7 +51,8 @@ def _panel(ax: Axes, row: Growth) -> None:
         label = "stated powers" if number == 0 else None
         ax.plot(sizes, guide, color=_axes.GREY, linewidth=0.8, linestyle=":", label=label)
         ax.plot(sizes, points, linewidth=1.2, label=name, **style)
-        words.append((f"{name} {most}, power {in_words(power, error)}", style["color"]))
+        fit = "" if math.isnan(power) else f", power {in_words(power, error)}"
+        words.append((f"{name} {most}{fit}", style["color"]))
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_ylim(3e-7, 10.0)

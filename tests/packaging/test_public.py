@@ -49,3 +49,14 @@ def test_every_public_name_occurs_in_a_test(source):
     tried = PUBLIC.keys() - {"Method", *mf.typing.__all__}  # the gate of types tries those
     unknown = [name for name in tried if not re.search(rf"\b{name}\b", text)]
     assert not unknown
+
+
+def test_the_readme_names_the_functions_that_take_out(source):
+    takes = {
+        name
+        for name, value in PUBLIC.items()
+        if inspect.isfunction(value) and "out" in inspect.signature(value).parameters
+    }
+    text = " ".join((source / "README.md").read_text("utf-8").split())
+    said = re.search(r"((?:`\w+`,? (?:and )?)+)write into `out=`", text)[1]
+    assert set(re.findall(r"`(\w+)`", said)) == takes

@@ -237,8 +237,8 @@ def labels(value: Any, name: str, count: int) -> FloatArray:
     raw = as_numpy(value, name)
     if raw.ndim == 2 and raw.shape[1] > 1 and len(raw) == count:
         raise ValueError(
-            f"{name} must have shape ({count},), got {raw.shape}: outputs are scalar, so one-hot and vector "
-            f"labels are learned a column at a time, such as {name}[:, 0]"
+            f"{name} must have shape ({count},), got {raw.shape}: outputs are scalar. One column, such as "
+            f"{name}[:, 0], is a problem of its own; a network of several outputs, which share w, is another"
         )
     out = array(value, name, shape=(None,))
     if len(out) != count:
