@@ -69,7 +69,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(np|npt|numpy|xarray|_core|collections)\..*|.*\._.*"),
     (
         "py:.*",
-        r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|Force|InitVar|Mapping|NDArray|Path|PathLike|RNG|Schedule|Sequence)",
+        r"(.*\.)?(Any|ArrayLike|Axes|Callable|Figure|Force|InitVar|M|Mapping|NDArray|Path|PathLike|R|RNG|Schedule|Sequence)",
     ),
     (
         "py:.*",

@@ -67,7 +67,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         raise ValueError(f'{source}: the table [sweep] is missing, such as "method.neurons" = [100, 800]')
     checked(table, source)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # failures are told below
+        warnings.filterwarnings("ignore", r"\d+ of \d+ cases failed")  # they are listed below
         result = sweep(
             FileRun(table, str(source)),
             axes,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from .._base.warn import warn
 from ..data import AnisotropicGaussians, IsotropicGaussians, MultiIndex
 from ..expectations._rules import MonteCarlo
 from ..measures._tangent import LinearMeasure
@@ -26,12 +26,10 @@ def advise_parity(model: Any) -> None:
     if sigma is None or target is None or sigma == target:
         return
     words = {0: "even", 1: "odd"}
-    warnings.warn(
+    warn(
         f"the target is {words[target]} in x, and f is {words[sigma]}, as {model.network.activation!r} "
         "without a bias is: no such network learns it, and the risk stays at E y² or above. "
         "Network(…, bias='trained') or another activation can",
-        UserWarning,
-        stacklevel=4,
     )
 
 
@@ -52,11 +50,9 @@ def learned_samples(method: Any, model: Any, measure: Any) -> MonteCarlo | None:
 def advise_overfitting(rule: MonteCarlo, own: float, risk: Any, error: Any) -> None:
     """Warn if the risk of fresh samples is far above `own`, that on the samples of the rule."""
     if risk > _TIMES * own and risk - own > _ERRORS * error:
-        warnings.warn(
+        warn(
             f"the risk is {risk:.3g}, but {own:.3g} on the {rule.samples} samples of the method's "
             "expectation: they are learned by heart. Take more samples, mf.Exact(), or an earlier horizon",
-            UserWarning,
-            stacklevel=7,
         )
 
 

@@ -11,7 +11,6 @@ import math
 import os
 import secrets
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from .._base.archive import read_archive, read_info, reading, write_archive
 from .._base.build import build_info
 from .._base.check import FloatArray
 from .._base.described import Described, described, differences
+from .._base.warn import warn
 from ..data import Dataset
 from ..expectations._rules import Expectation
 from ._trajectory import Trajectory, from_plain, pack, plain, unpack
@@ -186,7 +186,7 @@ class Checkpoint:
 
     def _warn(self, message: str) -> None:
         if not self._warned:
-            warnings.warn(f"{message}; the run is not affected", RuntimeWarning, stacklevel=2)
+            warn(f"{message}; the run is not affected", RuntimeWarning)
         self._warned = True
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from .._base import check
 from .._base.rng import RNG, number_of
+from .._base.warn import warn
 from ._cases import Case, Plan, key_of
 from ._store import Store
 from ._table import Columns, columns_of, dataset, shown_case
@@ -177,10 +177,9 @@ def _warn(found: list[tuple[Case, Columns | Failed]]) -> None:
     failed = [(case, outcome) for case, outcome in found if isinstance(outcome, Failed)]
     if failed:
         case, outcome = failed[0]
-        warnings.warn(
+        warn(
             f"{len(failed)} of {len(found)} cases failed; the first, {shown_case(case)}: {outcome.message}"
             + (f"\n{outcome.details}" if "\n" in outcome.details else ""),
-            stacklevel=3,
         )
 
 

@@ -37,6 +37,14 @@ def test_a_run_that_cannot_be_is_named_and_the_exit_code_is_1(file, capsys):
     assert "2 runs, in grid" in said.out
 
 
+def test_what_a_run_warns_of_is_told_and_what_failed_is_listed_alone(file, capsys):
+    file.write_text(GRID.replace('kind = "relu"', 'kind = "tanh"').replace("[0.2, 0.4]", "[0.2, -1.0]"))
+    with pytest.warns(UserWarning, match="the target is even") as caught:
+        assert main(["sweep", "grid.toml", "--workers", "1"]) == 1
+    assert not [warning for warning in caught if "cases failed" in str(warning.message)]
+    assert "failed: " in capsys.readouterr().err
+
+
 def test_a_file_without_the_table_is_refused(file, capsys):
     file.write_text(GRID.partition("[sweep]")[0])
     assert main(["sweep", "grid.toml"]) == 2
