@@ -2,20 +2,43 @@
 # global. Templates of the standard library and of Eigen, which every archive has compiled for its own level, are local to
 # it: the linker cannot hand those of one level to another, or to the program. So archives of several levels, and files
 # without flags, link into one program that runs on the lowest level.
-if(UNIX AND NOT APPLE AND CMAKE_OBJCOPY)
+#
+# It takes GNU's ld and objcopy, whatever compiles: llvm-objcopy keeps every name that a relocation uses.
+set(MFCORE_SEALER "")
+if(UNIX AND NOT APPLE)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -fuse-ld=bfd -Wl,--version OUTPUT_VARIABLE said ERROR_QUIET)
   if(said MATCHES "GNU ld")
-    set(MFCORE_CAN_SEAL ON)
+    set(candidates ${CMAKE_OBJCOPY})
+    if(NOT CMAKE_CROSSCOMPILING)
+      list(APPEND candidates ${CMAKE_LIBRARY_ARCHITECTURE}-objcopy objcopy gobjcopy)
+    endif()
+    foreach(candidate IN LISTS candidates)
+      execute_process(COMMAND ${candidate} --version OUTPUT_VARIABLE said ERROR_QUIET RESULT_VARIABLE failed)
+      if(said MATCHES "GNU objcopy" AND NOT failed)
+        set(MFCORE_SEALER ${candidate})
+        break()
+      endif()
+    endforeach()
   endif()
 endif()
-if(NOT MFCORE_CAN_SEAL)
-  message(STATUS "No GNU ld and objcopy: link one level into a program, not several")
+# The linker would compile what link-time optimisation has left, and sanitizers keep lists by COMDAT groups. C++ tests
+# include headers of the core itself, whose static variables would be defined twice.
+set(MFCORE_SEALS OFF)
+if(MFCORE_SEALER AND NOT (MFCORE_SANITIZE OR MFCORE_TESTS OR CMAKE_INTERPROCEDURAL_OPTIMIZATION))
+  set(MFCORE_SEALS ON)
+endif()
+# What programs with several levels, and the interface in C, choose from.
+set(MFCORE_TOGETHER ${MFCORE_LEVELS})
+if(NOT MFCORE_SEALS)
+  set(MFCORE_TOGETHER ${MFCORE_DEFAULT_LEVEL})
+  if(NOT MFCORE_SEALER)
+    message(STATUS "No GNU ld and objcopy (Debian: binutils): archives are not sealed. The Python modules lose nothing; "
+      "the interface in C and libmfcore hold ${MFCORE_TOGETHER} alone, and a C++ program must hold one level, not several")
+  endif()
 endif()
 
 function(mfcore_seal target level)
-  # The linker would compile what link-time optimisation has left, and sanitizers keep lists by COMDAT groups. C++ tests
-  # include headers of the core itself, whose static variables would be defined twice.
-  if(NOT MFCORE_CAN_SEAL OR MFCORE_SANITIZE OR MFCORE_TESTS OR CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+  if(NOT MFCORE_SEALS)
     return()
   endif()
   string(LENGTH ${level} length)
@@ -29,8 +52,8 @@ function(mfcore_seal target level)
     COMMAND ${CMAKE_CXX_COMPILER} -r -nostdlib -fuse-ld=bfd -Wl,--force-group-allocation -o ${object}
       -Wl,--whole-archive $<TARGET_FILE:${target}> -Wl,--no-whole-archive
     # GCC's unique symbols are variables of functions in headers; objcopy makes weak symbols local, but not these.
-    COMMAND ${CMAKE_OBJCOPY} --wildcard --weaken-symbol=!_Z*${own}* --weaken-symbol=_Z* ${object}
-    COMMAND ${CMAKE_OBJCOPY} --wildcard --discard-all ${kept} ${object}
+    COMMAND ${MFCORE_SEALER} --wildcard --weaken-symbol=!_Z*${own}* --weaken-symbol=_Z* ${object}
+    COMMAND ${MFCORE_SEALER} --wildcard --discard-all ${kept} ${object}
     COMMAND ${CMAKE_COMMAND} -E rm $<TARGET_FILE:${target}>
     COMMAND ${CMAKE_AR} qcs $<TARGET_FILE:${target}> ${object}
     COMMAND ${CMAKE_COMMAND} -E rm ${object}
