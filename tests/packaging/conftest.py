@@ -22,7 +22,7 @@ def source():
     return Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run():
     """Run a command, tools of this environment first, for a minute at most; gives the finished process."""
 
@@ -36,7 +36,7 @@ def run():
     return call
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def python(run):
     """Run a piece of Python in a process of its own; gives the finished process."""
 

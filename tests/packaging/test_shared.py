@@ -114,7 +114,7 @@ def test_example_a_loop_in_numba_learns_and_is_told_what_is_wrong(run, source):
 def test_the_module_of_fortran_has_the_functions_and_codes_of_the_header(package):
     folder = package / "include" / "mfcore"
     header, module = (folder / "mfcore.h").read_text(), (folder / "mfcore.f90").read_text()
-    bound = re.findall(r"(?:function|subroutine) (mfcore_\w+)\(.*bind\(c\)$", module, re.M)
+    bound = re.findall(r"(?:function|subroutine) (mfcore_\w+)\([^()]*\) bind\(c\)$", module, re.M)
     named = re.findall(r'name="(mfcore_\w+)"', module)
     assert {*bound, *named} == set(re.findall(r"\b(mfcore_\w+)\(", header))
     for enum in re.findall(r"enum \w+ \{(.*?)\}", header, re.S):

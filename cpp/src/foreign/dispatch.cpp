@@ -79,6 +79,38 @@ const char* mfcore_message() {
                  : "MFCORE_ISA, or the machine, allows none of the instruction-set levels of this library";
 }
 
+int mfcore_activation_named(const char* name, mfcore_activation** created) {
+    return call(&mfcore_functions::activation_named, name, created);
+}
+
+int mfcore_activation_piecewise_linear(std::int64_t count, const double* knots, const double* jumps,
+                                       double offset, double left_slope, mfcore_activation** created) {
+    return call(&mfcore_functions::activation_piecewise_linear, count, knots, jumps, offset, left_slope,
+                created);
+}
+
+int mfcore_activation_polynomial(std::int64_t count, const double* coefficients,
+                                 mfcore_activation** created) {
+    return call(&mfcore_functions::activation_polynomial, count, coefficients, created);
+}
+
+int mfcore_activation_hermite(std::int64_t count, const double* coefficients, mfcore_activation** created) {
+    return call(&mfcore_functions::activation_hermite, count, coefficients, created);
+}
+
+int mfcore_activation_custom(mfcore_function function, void* user, mfcore_activation** created) {
+    return call(&mfcore_functions::activation_custom, function, user, created);
+}
+
+void mfcore_activation_free(mfcore_activation* activation) {
+    if (activation) chosen()->functions->activation_free(activation);
+}
+
+int mfcore_create_on(const mfcore_activation* activation, int a, int b, std::int64_t neurons, std::int64_t d,
+                     double* theta, mfcore_network** created) {
+    return call(&mfcore_functions::create_on, activation, a, b, neurons, d, theta, created);
+}
+
 int mfcore_create(const char* activation, int a, int b, std::int64_t neurons, std::int64_t d,
                   const double* theta, mfcore_network** created) {
     return call(&mfcore_functions::create, activation, a, b, neurons, d, theta, created);
@@ -90,6 +122,14 @@ void mfcore_free(mfcore_network* network) {
 
 int mfcore_set_forces(mfcore_network* network, double ridge, double temperature, std::uint64_t seed) {
     return call(&mfcore_functions::set_forces, network, ridge, temperature, seed);
+}
+
+int mfcore_set_rates(mfcore_network* network, double a, double b, double w) {
+    return call(&mfcore_functions::set_rates, network, a, b, w);
+}
+
+int mfcore_set_scale(mfcore_network* network, double alpha) {
+    return call(&mfcore_functions::set_scale, network, alpha);
 }
 
 int mfcore_step(mfcore_network* network, std::int64_t samples, const double* x, const double* y, double h,
@@ -115,4 +155,27 @@ std::int64_t mfcore_row(const mfcore_network* network) {
 
 int mfcore_theta(const mfcore_network* network, double* theta) {
     return call(&mfcore_functions::theta, network, theta);
+}
+
+int mfcore_density_create(int axes, const mfcore_axis* axis, std::int64_t nodes, const double* weights,
+                          const double* targets, const double* features, const double* decay,
+                          double temperature, double* mass, mfcore_density** created) {
+    return call(&mfcore_functions::density_create, axes, axis, nodes, weights, targets, features, decay,
+                temperature, mass, created);
+}
+
+void mfcore_density_free(mfcore_density* density) {
+    if (density) chosen()->functions->density_free(density);
+}
+
+int mfcore_density_step(mfcore_density* density, double h) {
+    return call(&mfcore_functions::density_step, density, h);
+}
+
+int mfcore_density_bound(mfcore_density* density, double* bound) {
+    return call(&mfcore_functions::density_bound, density, bound);
+}
+
+int mfcore_density_risk(mfcore_density* density, double* risk) {
+    return call(&mfcore_functions::density_risk, density, risk);
 }

@@ -1,14 +1,10 @@
-// What the functions of mfcore.h do, for one instruction-set level: networks as handles, exceptions as codes.
+// Networks of mfcore.h, for one instruction-set level: their steps, predictions and potentials.
 #include <algorithm>
-#include <cstdio>
-#include <exception>
+#include <cmath>
 #include <memory>
-#include <new>
-#include <stdexcept>
 #include <vector>
 
-#include "foreign/functions.hpp"
-#include "mfcore/base/errors.hpp"
+#include "foreign/codes.hpp"
 #include "mfcore/data/data.hpp"
 #include "mfcore/features/features.hpp"
 #include "mfcore/sgd/step.hpp"
@@ -21,40 +17,13 @@ struct Handle {
     Network network;
     StepParams forces;
     Index d, neurons, steps;
-    std::vector<double> theta;
+    double* theta;
+    std::vector<double> own;  ///< what theta points to, where the rows were copied
+    double scale = 1;
 
-    Mat rows() { return {theta.data(), neurons, network.row(d)}; }
-    ConstMat rows() const { return {theta.data(), neurons, network.row(d)}; }
+    Mat rows() { return {theta, neurons, network.row(d)}; }
+    ConstMat rows() const { return {theta, neurons, network.row(d)}; }
 };
-
-constinit thread_local char message[512] = "";
-
-int failure(int code, const char* what) {
-    std::snprintf(message, sizeof message, "%s", what);
-    return code;
-}
-
-/// Call body(), which returns a code, and turn what it throws into one.
-template <class Body>
-int guarded(Body&& body) {
-    try {
-        return body();
-    } catch (const std::invalid_argument& error) {
-        return failure(MFCORE_INVALID, error.what());
-    } catch (const std::bad_alloc&) {
-        return failure(MFCORE_NO_MEMORY, "memory is exhausted");
-    } catch (const std::exception& error) {
-        return failure(MFCORE_FAILED, error.what());
-    } catch (...) {
-        return failure(MFCORE_FAILED, "an unknown exception");
-    }
-}
-
-void require_pointer(const void* pointer, const char* name) {
-    require(pointer != nullptr, name, "must not be null", "null");
-}
-
-void require_count(std::int64_t count, const char* name) { require(count >= 1, name, "must be >= 1", count); }
 
 /// The network of the caller.
 Handle& handle(mfcore_network* network) {
@@ -73,7 +42,57 @@ ConstMat inputs_of(const Handle& network, std::int64_t samples, const double* x)
     return {x, static_cast<Index>(samples), network.d};
 }
 
-const char* last_message() { return message; }
+/// The labels in units of the scale: a network of scale alpha moves as one of scale 1 that learns y/alpha (eq. (11.1)).
+class Labels {
+public:
+    Labels(const Handle& network, Index samples, const double* y) : y_(y) {
+        require_pointer(y, "y");
+        if (network.scale == 1) return;
+        scaled_.assign(y, y + samples);
+        for (double& label : scaled_) label /= network.scale;
+        y_ = scaled_.data();
+    }
+    const double* data() const { return y_; }
+
+private:
+    const double* y_;
+    std::vector<double> scaled_;
+};
+
+/// Multiply numbers by a factor; null are none.
+void multiply(double* numbers, Index count, double factor) {
+    if (numbers && factor != 1)
+        for (Index i = 0; i < count; ++i) numbers[i] *= factor;
+}
+
+/// A network without rows.
+std::unique_ptr<Handle> make_handle(const Activation& activation, int a, int b, std::int64_t neurons,
+                                    std::int64_t d) {
+    require(a >= MFCORE_ABSENT && a <= MFCORE_TRAINED, "a", "must be absent, fixed or trained", a);
+    require(b >= MFCORE_ABSENT && b <= MFCORE_TRAINED, "b", "must be absent, fixed or trained", b);
+    require_count(neurons, "neurons");
+    require_count(d, "d");
+    Network network{activation};
+    network.output = static_cast<Output>(a);
+    network.bias = static_cast<Bias>(b);
+    return std::make_unique<Handle>(
+        Handle{network, {}, static_cast<Index>(d), static_cast<Index>(neurons), 0, nullptr, {}});
+}
+
+}  // namespace
+
+int create_network_on(const mfcore_activation* activation, int a, int b, std::int64_t neurons, std::int64_t d,
+                      double* theta, mfcore_network** created) {
+    return guarded([&] {
+        require_pointer(created, "created");
+        *created = nullptr;
+        require_pointer(theta, "theta");
+        auto made = make_handle(activation_of(activation), a, b, neurons, d);
+        made->theta = theta;
+        *created = reinterpret_cast<mfcore_network*>(made.release());
+        return MFCORE_OK;
+    });
+}
 
 int create_network(const char* activation, int a, int b, std::int64_t neurons, std::int64_t d,
                    const double* theta, mfcore_network** created) {
@@ -82,19 +101,9 @@ int create_network(const char* activation, int a, int b, std::int64_t neurons, s
         *created = nullptr;
         require_pointer(activation, "activation");
         require_pointer(theta, "theta");
-        require(a >= MFCORE_ABSENT && a <= MFCORE_TRAINED, "a", "must be absent, fixed or trained", a);
-        require(b >= MFCORE_ABSENT && b <= MFCORE_TRAINED, "b", "must be absent, fixed or trained", b);
-        require_count(neurons, "neurons");
-        require_count(d, "d");
-        constexpr std::int64_t most = std::int64_t{1} << 31;  // of each, so that products are no overflow
-        require(neurons <= most && d <= most, "neurons, d", "must be <= 2^31", std::max(neurons, d));
-        Network network{named_activation(activation)};
-        network.output = static_cast<Output>(a);
-        network.bias = static_cast<Bias>(b);
-        const Index row = network.row(static_cast<Index>(d));
-        auto made = std::make_unique<Handle>(
-            Handle{network, {}, static_cast<Index>(d), static_cast<Index>(neurons), 0, {}});
-        made->theta.assign(theta, theta + made->neurons * row);
+        auto made = make_handle(named_activation(activation), a, b, neurons, d);
+        made->own.assign(theta, theta + made->neurons * made->network.row(made->d));
+        made->theta = made->own.data();
         *created = reinterpret_cast<mfcore_network*>(made.release());
         return MFCORE_OK;
     });
@@ -114,14 +123,39 @@ int set_forces(mfcore_network* network, double ridge, double temperature, std::u
     });
 }
 
+int set_rates(mfcore_network* network, double a, double b, double w) {
+    return guarded([&] {
+        auto& own = handle(network);
+        for (const double rate : {a, b, w})
+            require(rate >= 0 && std::isfinite(rate), "rates", "must be finite and >= 0", rate);
+        own.forces.rates = {a, b, w};
+        return MFCORE_OK;
+    });
+}
+
+int set_scale(mfcore_network* network, double alpha) {
+    return guarded([&] {
+        auto& own = handle(network);
+        // Its square, and that of labels over it, are finite.
+        require(alpha >= 1e-70 && alpha <= 1e70, "alpha", "must be from 1e-70 to 1e70", alpha);
+        own.scale = alpha;
+        return MFCORE_OK;
+    });
+}
+
 int take_step(mfcore_network* network, std::int64_t samples, const double* x, const double* y, double h,
               int threads) {
     return guarded([&] {
         auto& own = handle(network);
-        require_pointer(y, "y");
         const ConstMat inputs = inputs_of(own, samples, x);
-        own.forces.threads = threads;
-        if (!sgd_step(own.network, own.rows(), inputs, y, h, own.steps, own.forces))
+        const Labels labels(own, inputs.rows, y);
+        StepParams params = own.forces;
+        const double square = own.scale * own.scale;
+        params.ridge /= square;
+        params.temperature /= square;
+        params.rates = {square * params.rates.a, square * params.rates.b, square * params.rates.w};
+        params.threads = threads;
+        if (!sgd_step(own.network, own.rows(), inputs, labels.data(), h, own.steps, params))
             return failure(MFCORE_NOT_FINITE, "the prediction or the update is not finite; try a smaller h");
         ++own.steps;
         return static_cast<int>(MFCORE_OK);
@@ -132,7 +166,9 @@ int predict_at(const mfcore_network* network, std::int64_t samples, const double
     return guarded([&] {
         auto& own = handle(network);
         require_pointer(f, "f");
-        predict(own.network, {own.rows()}, inputs_of(own, samples, x), f, threads);
+        const ConstMat inputs = inputs_of(own, samples, x);
+        predict(own.network, {own.rows()}, inputs, f, threads);
+        multiply(f, inputs.rows, own.scale);
         return MFCORE_OK;
     });
 }
@@ -143,15 +179,18 @@ int potentials_at(const mfcore_network* network, std::int64_t points, const doub
     return guarded([&] {
         auto& own = handle(network);
         require_pointer(theta, "theta");
-        require_pointer(y, "y");
         require_count(points, "points");
         const ConstMat inputs = inputs_of(own, samples, x);
+        const Labels labels(own, inputs.rows, y);
         const Measure rho{own.rows()};
         const ConstMat at{theta, static_cast<Index>(points), own.network.row(own.d)};
         PotentialOut out;
         out.value = value;
         out.gradient = gradient;
-        potential(own.network, at, &rho, *finite_law(inputs, y), 0, inputs.rows, out, {threads, {}});
+        potential(own.network, at, &rho, *finite_law(inputs, labels.data()), 0, inputs.rows, out,
+                  {threads, {}});
+        multiply(value, at.rows, own.scale * own.scale);
+        multiply(gradient, at.rows * at.cols, own.scale * own.scale);
         return MFCORE_OK;
     });
 }
@@ -164,16 +203,9 @@ int copy_theta(const mfcore_network* network, double* theta) {
     return guarded([&] {
         auto& own = handle(network);
         require_pointer(theta, "theta");
-        std::copy(own.theta.begin(), own.theta.end(), theta);
+        std::copy_n(own.theta, own.neurons * own.network.row(own.d), theta);
         return MFCORE_OK;
     });
 }
-
-}  // namespace
-
-extern const mfcore_functions c_functions;
-constinit const mfcore_functions c_functions = {last_message,  create_network, free_network,
-                                                set_forces,    take_step,      predict_at,
-                                                potentials_at, row_length,     copy_theta};
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline foreign
