@@ -20,6 +20,7 @@ Examples:
 
 import sys as _sys
 
+from . import _core as _core  # refuses sub-interpreters before NumPy is imported
 from . import activations, conventions, data, experiments, init, plots, steppers, theory, typing
 from ._base import keywords as _keywords
 from ._base.build import build_info, get_cmake_dir, get_include, get_library

@@ -111,6 +111,38 @@ assert np.array_equal(work(), parent)
     assert done.returncode == 0, done.stderr
 
 
+SUB_INTERPRETER = """
+import sys
+try:
+    import _interpreters as interpreters  # Python 3.13
+except ImportError:
+    import _xxsubinterpreters as interpreters
+code = '''
+import sys
+sys.path[:0] = PATH
+try:
+    import mfcore
+except ImportError as error:
+    print(error)
+    print([name for name in ("numpy", "scipy") if name in sys.modules], flush=True)
+'''
+interpreters.run_string(interpreters.create(), code.replace("PATH", repr(sys.path)))
+import mfcore
+print(mfcore.build_info()["version"] == mfcore.__version__)
+"""
+
+
+def test_a_sub_interpreter_is_refused_and_the_main_one_works_on(python):
+    # It would wait for ever for what the main interpreter holds.
+    done = python(SUB_INTERPRETER)
+    assert done.stdout.splitlines() == [
+        "mfcore must be imported by the main interpreter of a process, got a sub-interpreter: its compiled "
+        "core and NumPy do not support them; use processes",
+        "[]",
+        "True",
+    ], done.stderr
+
+
 def test_two_levels_never_share_a_process(python):
     done = python("import sys; from mfcore import _core; print(*sys.modules)")
     assert sum(name.startswith("mfcore._core._core_") for name in done.stdout.split()) == 1
