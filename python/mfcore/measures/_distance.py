@@ -39,6 +39,9 @@ def distance(
     the measures projected on u: another distance, at most W_p, that takes sorting only. There a density
     counts as points at the centres of its cells.
 
+    Between weighted points of more than one dimension POT solves the transport problem, where it is installed
+    (``pip install 'mfcore[transport]'``), and SciPy's linear programmes otherwise, which take 100 times as long.
+
     Args:
         a: An array of points of equal mass, an `mf.Cloud` or an `mf.Density`.
         b: Likewise, of the same dimension.

@@ -254,6 +254,17 @@ def test_the_transport_of_unequal_masses_is_as_exact_at_any_size(size):
     assert mf.distance(size * a, size * b) == pytest.approx(size * mf.distance(a, b), rel=1e-7, abs=0)
 
 
+def test_pot_and_scipy_find_the_same_distance_between_weighted_points(monkeypatch):
+    rng = np.random.default_rng(3)
+    a, b = (mf.Cloud(rng.normal(size=(n, 3)), rng.dirichlet(np.ones(n))) for n in (30, 20))
+    by_pot = mf.distance(a, b, p=1.5)
+    assert "ot" in sys.modules
+    monkeypatch.setitem(sys.modules, "ot", None)  # as where it is not installed
+    assert mf.distance(a, b, p=1.5) == pytest.approx(
+        by_pot, rel=1e-9
+    )  # HiGHS stops at 1e-7 of the largest cost
+
+
 def test_transport_by_pot_is_as_exact_at_any_size(monkeypatch):
     # A stand-in for POT, which takes costs below an absolute tolerance for zero.
     def emd2(a, b, cost, numItermax):
