@@ -8,6 +8,9 @@ foreach(level IN LISTS MFCORE_LEVELS)
   list(APPEND archives mfcore_${level})
 endforeach()
 install(DIRECTORY cpp/include/mfcore ${PROJECT_BINARY_DIR}/cpp/include/mfcore DESTINATION ${root}include)
+# The formulas that headers cite, "eq. (1.6)", beside them.
+install(FILES docs/mathematics.md DESTINATION ${root}include/mfcore)
+install(DIRECTORY docs/mathematics DESTINATION ${root}include/mfcore)
 install(TARGETS ${archives} mfcore_c ARCHIVE DESTINATION ${root}lib)
 set(skip "")
 if(DEFINED SKBUILD) # wheels have no symbolic links

@@ -101,6 +101,16 @@ def test_every_citation_has_a_target():
     assert count > 100  # the expressions above still find them
 
 
+def test_every_citation_in_an_installed_header_has_a_target_installed_beside_it(package):
+    folder = package / "include" / "mfcore"
+    known = set().union(*map(targets, (folder / "mathematics").glob("*.md")))
+    headers = [file for file in folder.rglob("*") if file.suffix in {".h", ".hpp", ".f90"}]
+    asked = {name for file in headers for name in cited(file.read_text("utf-8"))}
+    assert len(asked) > 30  # 37 when this was written
+    assert asked <= known
+    assert (folder / "mathematics.md").is_file()
+
+
 def test_every_link_to_a_formula_leads_to_the_page_it_is_on():
     where = {name: page for page in PAGES for name in targets(page)}
     for page in sorted(ROOT.glob("docs/**/*.md")):

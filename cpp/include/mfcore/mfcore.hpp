@@ -1,5 +1,6 @@
 #pragma once
-// Everything: one include for programs that do not mind a second of compilation.
+// Everything: one include for programs that do not mind a second of compilation. Comments in the headers cite formulas by
+// number, "eq. (1.6)"; they are in mathematics.md and the folder mathematics, beside this file where mfcore is installed.
 #include <mfcore/base/aligned.hpp>
 #include <mfcore/base/best.hpp>
 #include <mfcore/base/errors.hpp>
