@@ -89,9 +89,10 @@ inline constexpr double kFar = 40;  ///< tail(40) < 1e-349: thresholds beyond ar
 /// are still told apart.
 inline Quadrant quadrant(Pack h, Pack tail_h, Pack f_h, Pack k, Pack tail_k, Pack f_k, Pack rho, Pack s) {
     const Pack zero{};
-    const auto origin = abs(h) + abs(k) == zero;  // only the ratio of the thresholds matters near (0, 0)
-    h = select(origin, pack(1e-200), h);
-    k = select(origin, pack(1e-200), k);
+    // Near (0, 0) only the ratio of the thresholds matters.
+    const auto origin = abs(h) + abs(k) == zero, tiny = abs(h) + abs(k) < pack(1e-290);
+    h = select(origin, pack(1e-200), select(tiny, 0x1p100 * h, h));
+    k = select(origin, pack(1e-200), select(tiny, 0x1p100 * k, k));
     const Pack sign = select(rho < zero, pack(-1.0), pack(1.0));
     const Pack root = max(s, pack(1e-160)), inverse = 1.0 / root, gap = sign * root / (1.0 + abs(rho));
     const Pack q_h = clamp((k - sign * h) * inverse + h * gap, 1e150);

@@ -161,7 +161,8 @@ private:
     void pack_of(Chosen i, Chosen j, Pack q, Index c, PairExpectations out) const {
         const Pack R1 = i(first_.R), R2 = j(second_.R);
         const Correlation g(first_, second_, i, j, q);
-        const Pack inverse_R1 = i(first_.inverse_R), inverse_R2 = j(second_.inverse_R);
+        const Pack along1 = q * i(first_.inverse_R) * j(second_.unit),  // q/R1 and q/R2
+            along2 = q * j(second_.inverse_R) * i(first_.unit);
         Wide wide1, wide2;
         widen(one_, i(first_.m), R1, wide1);
         widen(two_, j(second_.m), R2, wide2);
@@ -198,10 +199,10 @@ private:
                     else
                         radial += weight * (R * second + along * product);
                 };
-                twice(wide1[v], at, one_, two_, R1, q * inverse_R1, sum(2, 0), k20, radial1);
+                twice(wide1[v], at, one_, two_, R1, along1, sum(2, 0), k20, radial1);
                 if (!out.k01) continue;
                 k01 += weight * sum(0, 1);
-                twice(wide2[w], other, two_, one_, R2, q * inverse_R2, sum(0, 2), k02, radial2);
+                twice(wide2[w], other, two_, one_, R2, along2, sum(0, 2), k02, radial2);
             }
         // The constant parts: E[(o1 + c1 X)(o2 + c2 Y)].
         Pack mean1{}, mean2{}, slope1{}, slope2{}, bend1{}, bend2{};

@@ -28,13 +28,13 @@ public:
             for (Index k = 0; k < d_; ++k) {
                 const double x = side.w[to_size(i * d_ + k)];
                 tiles_[to_size((i / kWidth * d_ + k) * kWidth + i % kWidth)] = x;
-                rows_[to_size(i * stride_ + k)] = scale ? scale[i] * x : x;
+                rows_[to_size(i * stride_ + k)] = (scale ? scale[i] : 1.0) * (side.unit[to_size(i)] * x);
             }
         }
     }
     Index stride() const { return stride_; }
 
-    /// q(r, c) = <w_{i+r}, w'_{j+c}>, rows of q `step` apart; j and step are multiples of kWidth, columns
+    /// q(r, c) = <w_{i+r}, w'_{j+c}> in the units of both, rows of q `step` apart; j and step are multiples of kWidth, columns
     /// beyond the last neuron are zero or left alone.
     void gram(const Side& first, Index i, Index rows, Index j, Index cols, double* q, Index step) const {
         const ConstMat w(first.w.data() + i * d_, rows, d_);

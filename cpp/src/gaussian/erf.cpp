@@ -52,14 +52,50 @@ struct WidePair {
     }
 };
 
+/// Narrow neurons near 0: closed forms lose a digit of 1e-16 times 1/R^2 beside terms of size one, but the
+/// coefficients of the series fall off fast, like r^k with r^2 = e R^2/(1 + e R^2).
+struct Narrow {
+    const Side &first, &second;
+    const Coefficients &one, &two;
+    double e;
+
+    void pairs(Index count, const Index* i, const Index* j, Pack rho, Index at, PairExpectations out) const {
+        for (Index l = 0; l < count; ++l) pair(i[l], j[l], rho[l], at + l, out);
+    }
+
+private:
+    static constexpr double kNarrow = 0.1;
+
+    void pair(Index i, Index j, double rho, Index at, PairExpectations out) const {
+        const double R1 = first.R[to_size(i)], R2 = second.R[to_size(j)], R = std::min(R1, R2);
+        if (!(R < kNarrow)) return;
+        const double left = std::log(1e-17) / std::log(std::sqrt(e) * std::max(R, 1e-17));
+        const Index terms = std::min(one.terms(), static_cast<Index>(left) + 3);
+        const auto sums = series_of_pair(first, one, i, second, two, j, rho, terms);
+        out.k00[at] = sums.k00;
+        if (!out.k11) return;
+        out.k11[at] = sums.k11;
+        if (!out.k20) return;
+        out.k10[at] = sums.k10;
+        out.k20[at] = R1 * sums.k20;
+        if (!out.k01) return;
+        const auto other = series_of_pair(second, two, j, first, one, i, rho, terms);
+        out.k01[at] = other.k10;
+        out.k02[at] = R2 * other.k20;
+    }
+};
+
 /// K00 = 4L - 2Q(h) - 2Q(k) + 1; derivatives by dL/dh = -f(h) Q(k'), dL/drho = f(h) f(k')/s, and
-/// K10 = dK/dm1, K20 = 2 dK/d(R1^2), K11 = dK/dq. Narrow neurons near 0 are small beside the 1 in K00, but
-/// their coefficients fall off fast: they take the series. Of parallel neurons K11 w' is along w, too, and is
+/// K10 = dK/dm1, K20 = 2 dK/d(R1^2), K11 = dK/dq. Of parallel neurons K11 w' is along w, too, and is
 /// taken into K20, where the two cancel to 1/V1: K11 (q/R1) (1 - e R1^2/V1).
 class ErfPairs final : public PairKernel {
 public:
     ErfPairs(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)
-        : first_(first), second_(second), one_(first, 2), two_(second, 2), series1_(one), series2_(two) {}
+        : first_(first),
+          second_(second),
+          one_(first, 2),
+          two_(second, 2),
+          narrow_{first, second, one, two, 2} {}
 
     void pairs(Index n, const Index* i, const Index* j, const double* q,
                PairExpectations out) const override {
@@ -69,35 +105,12 @@ public:
             const WidePair pair(first_, second_, one_, two_, 2, first, second, inner);
             simd::store(out.k00 + c, 4.0 * pair.at.tail - 2.0 * (first(one_.tail) + second(two_.tail)) + 1.0);
             if (out.k11) slopes(first, second, inner, pair, c, out);
-            for (Index l = 0; l < kPack; ++l) narrow(i[c + l], j[c + l], inner.rho[l], c + l, out);
+            narrow_.pairs(kPack, i + c, j + c, inner.rho, c, out);
         }
     }
     double cost() const override { return 80; }
 
 private:
-    static constexpr double kNarrow = 0.1;  // the closed form loses a digit of 1e-16 times 1/R^2
-
-    /// Coefficients of neuron R fall off like r^k, r^2 = 2 R^2/(1 + 2 R^2).
-    void narrow(Index i, Index j, double rho, Index at, PairExpectations out) const {
-        const double R1 = first_.R[to_size(i)], R2 = second_.R[to_size(j)], R = std::min(R1, R2);
-        if (!(R < kNarrow)) return;
-        const double left = std::log(1e-17) / std::log(std::sqrt(2.0) * std::max(R, 1e-17));
-        const Index terms = std::min(series1_.terms(), static_cast<Index>(left) + 3);
-        const auto sums =
-            series_of_pair(series1_, i, R1, first_.inverse_R[to_size(i)], series2_, j, R2, rho, terms);
-        out.k00[at] = sums.k00;
-        if (!out.k11) return;
-        out.k11[at] = sums.k11;
-        if (!out.k20) return;
-        out.k10[at] = sums.k10;
-        out.k20[at] = R1 * sums.k20;
-        if (!out.k01) return;
-        const auto other =
-            series_of_pair(series2_, j, R2, second_.inverse_R[to_size(j)], series1_, i, R1, rho, terms);
-        out.k01[at] = other.k10;
-        out.k02[at] = R2 * other.k20;
-    }
-
     void slopes(Chosen first, Chosen second, const Correlation& inner, const WidePair& pair, Index c,
                 PairExpectations out) const {
         const Pack zero{};
@@ -122,7 +135,7 @@ private:
 
     const Side &first_, &second_;
     Thresholds one_, two_;
-    const Coefficients &series1_, &series2_;
+    Narrow narrow_;
 };
 
 /// gelu(g) = E[(g + Z)_+ - delta(g + Z)]. With A = 1 + R1^2 = 1/alpha^2, B = 1/beta^2, x = m1 alpha, y = m2
@@ -131,12 +144,20 @@ private:
 /// to what is below; 1 - alpha^2 = (R1 alpha)^2.
 class GeluPairs final : public PairKernel {
 public:
-    GeluPairs(const Side& first, const Side& second)
-        : first_(first), second_(second), one_(first, 1), two_(second, 1) {}
+    GeluPairs(const Side& first, const Side& second, const Coefficients& one, const Coefficients& two)
+        : first_(first),
+          second_(second),
+          one_(first, 1),
+          two_(second, 1),
+          narrow_{first, second, one, two, 1} {}
 
     void pairs(Index n, const Index* i, const Index* j, const double* q,
                PairExpectations out) const override {
-        for (Index c = 0; c < n; c += kPack) pack_of({i + c}, {j + c}, simd::load(q + c), c, out);
+        for (Index c = 0; c < n; c += kPack) {
+            const Correlation inner(first_, second_, Chosen{i + c}, Chosen{j + c}, simd::load(q + c));
+            pack_of({i + c}, {j + c}, inner, c, out);
+            narrow_.pairs(kPack, i + c, j + c, inner.rho, c, out);
+        }
     }
     double cost() const override { return 110; }
 
@@ -146,8 +167,7 @@ private:
         Pack r, alpha, square, x, near_x, F, X;
     };
 
-    void pack_of(Chosen i, Chosen j, Pack q, Index c, PairExpectations out) const {
-        const Correlation inner(first_, second_, i, j, q);
+    void pack_of(Chosen i, Chosen j, const Correlation& inner, Index c, PairExpectations out) const {
         const WidePair pair(first_, second_, one_, two_, 1, i, j, inner);
         const Pack rho = pair.rho, L = pair.at.tail, s = pair.s, s2 = s * s, inverse = 1.0 / s;
         const Pack p = i(one_.density) * pair.at.k_of_h.density * inverse;
@@ -189,6 +209,7 @@ private:
 
     const Side &first_, &second_;
     Thresholds one_, two_;
+    Narrow narrow_;
 };
 
 }  // namespace
@@ -197,8 +218,9 @@ PairKernelPtr erf_kernel(const Side& first, const Side& second, const Coefficien
                          const Coefficients& two) {
     return std::make_unique<ErfPairs>(first, second, one, two);
 }
-PairKernelPtr gelu_kernel(const Side& first, const Side& second) {
-    return std::make_unique<GeluPairs>(first, second);
+PairKernelPtr gelu_kernel(const Side& first, const Side& second, const Coefficients& one,
+                          const Coefficients& two) {
+    return std::make_unique<GeluPairs>(first, second, one, two);
 }
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline gaussian

@@ -96,7 +96,7 @@ void own_homogeneous_potential(const Network& network, const Side& side, const d
         const double a = side.a[to_size(i)], along = pairs.spread(i) * side.inverse_R[to_size(i)];
         const double *w = side.w.data() + i * side.d, *pull = pairs.pull(i);
         double sum = pairs.spread(i) * side.R[to_size(i)];
-        for (Index k = 0; k < side.d; ++k) sum += w[k] * pull[k];
+        for (Index k = 0; k < side.d; ++k) sum += (side.unit[to_size(i)] * w[k]) * pull[k];
         if (value) value[i] = a * sum;
         if (!grad) continue;
         double* out = grad->row(i);

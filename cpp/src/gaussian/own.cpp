@@ -17,10 +17,18 @@ constexpr Index kBlock = 144;  // a tile of pairs stays in the second cache
 static_assert(kBlock % Columns::kWidth == 0 && kBlock % Coefficients::kWidth == 0,
               "blocks are whole tiles and blocks of neurons");
 
-/// Columns w[begin .. end) of the rows of theta, times `scale(k)`, behind their a and b.
+/// Units of the rows of theta (see Side).
+FilledScratch<double> units_of(const Network& network, ConstMat theta) {
+    FilledScratch<double> units(to_size(theta.rows));
+    for (Index i = 0; i < theta.rows; ++i)
+        units[to_size(i)] = unit_of(theta.cols - network.w_at(), theta.row(i) + network.w_at());
+    return units;
+}
+
+/// Columns w[begin .. end) of the rows of theta, times `scale(k)` and in their units, behind their a and b.
 template <class Scale>
-FilledScratch<double> scaled_rows(const Network& network, ConstMat theta, Index begin, Index end,
-                                  Scale&& scale) {
+FilledScratch<double> scaled_rows(const Network& network, ConstMat theta, const FilledScratch<double>& units,
+                                  Index begin, Index end, Scale&& scale) {
     const Index w_at = network.w_at(), cols = w_at + end - begin;
     FilledScratch<double> rows(to_size(theta.rows * cols));
     for (Index i = 0; i < theta.rows; ++i) {
@@ -28,7 +36,8 @@ FilledScratch<double> scaled_rows(const Network& network, ConstMat theta, Index 
         const double* from = theta.row(i);
         double* to = rows.data() + i * cols;
         std::copy_n(from, w_at, to);
-        for (Index k = begin; k < end; ++k) to[w_at + k - begin] = scale(k) * from[w_at + k];
+        const double inverse = 1 / units[to_size(i)];
+        for (Index k = begin; k < end; ++k) to[w_at + k - begin] = scale(k) * (inverse * from[w_at + k]);
     }
     return rows;
 }
@@ -41,11 +50,12 @@ struct Segment {
     Columns columns;
     FilledScratch<double> pull;  // sum_j c_j K w_j, K = sum of share scale^2 K11 over the parts
 
-    Segment(const Network& network, ConstMat theta, Index begin_, Index end_, const double* c)
+    Segment(const Network& network, ConstMat theta, const FilledScratch<double>& units, Index begin_,
+            Index end_, const double* c)
         : begin(begin_),
           end(end_),
-          rows(scaled_rows(network, theta, begin_, end_, [](Index) { return 1.0; })),
-          side(network, {rows.data(), theta.rows, network.row(end_ - begin_)}, "theta"),
+          rows(scaled_rows(network, theta, units, begin_, end_, [](Index) { return 1.0; })),
+          side(network, {rows.data(), theta.rows, network.row(end_ - begin_)}, "theta", &units),
           columns(side, c),
           pull(to_size(theta.rows * columns.stride())) {}
 };
@@ -59,11 +69,12 @@ struct Part {
     PairTiles tiles;
     PairSums sums;
 
-    Part(const Network& network, ConstMat theta, const Mixture& law, Index part, const double* c,
-         PairTiles::Want want, int threads)
+    Part(const Network& network, ConstMat theta, const FilledScratch<double>& units, const Mixture& law,
+         Index part, const double* c, PairTiles::Want want, int threads)
         : share(law.shares[to_size(part)]),
-          rows(scaled_rows(network, theta, 0, law.ends.back(), [&](Index k) { return law.scale(part, k); })),
-          side(network, {rows.data(), theta.rows, theta.cols}, "theta"),
+          rows(scaled_rows(network, theta, units, 0, law.ends.back(),
+                           [&](Index k) { return law.scale(part, k); })),
+          side(network, {rows.data(), theta.rows, theta.cols}, "theta", &units),
           tiles(side, side, c, want, threads),
           sums(side.padded) {
         for (const Index end : law.ends)
@@ -78,13 +89,14 @@ public:
         : network_(network), gradient_(gradient), n_(theta.rows), c_(to_size(theta.rows)) {
         for (Index j = 0; j < n_; ++j) c_[to_size(j)] = weights[j] * (network.has_a() ? theta(j, 0) : 1.0);
         const auto want = gradient ? PairTiles::Want::gradient : PairTiles::Want::value;
+        const FilledScratch<double> units = units_of(network, theta);
         Index begin = 0;
         for (const Index end : law.ends) {
-            segments_.emplace_back(network, theta, begin, end, c_.data());
+            segments_.emplace_back(network, theta, units, begin, end, c_.data());
             begin = end;
         }
         for (Index part = 0; part < law.parts(); ++part)
-            parts_.emplace_back(network, theta, law, part, c_.data(), want, threads);
+            parts_.emplace_back(network, theta, units, law, part, c_.data(), want, threads);
     }
 
     void add_up(int threads) {
@@ -174,8 +186,9 @@ private:
 void add_homogeneous_part(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
                           Index part, double* value, Mat* grad, int threads) {
     const auto scale = [&](Index k) { return law.scale(part, k); };
-    const auto rows = scaled_rows(network, theta, 0, law.ends.back(), scale);
-    const Side side(network, {rows.data(), theta.rows, theta.cols}, "theta");
+    const FilledScratch<double> units = units_of(network, theta);
+    const auto rows = scaled_rows(network, theta, units, 0, law.ends.back(), scale);
+    const Side side(network, {rows.data(), theta.rows, theta.cols}, "theta", &units);
     FilledScratch<double> of_part(to_size(theta.rows)), slopes(to_size(grad ? theta.rows * theta.cols : 0));
     Mat by_row(slopes.data(), theta.rows, theta.cols);
     own_homogeneous_potential(network, side, weights, of_part.data(), grad ? &by_row : nullptr, threads);

@@ -71,7 +71,16 @@ bool jumps_at(const Activation& sigma, double kink) {
 
 }  // namespace
 
-Side::Side(const Network& network, ConstMat theta, const char* name)
+double unit_of(Index d, const double* w) {
+    constexpr int kOrdinary = 400, kMost = 1000;  // exponents: 1 / unit is a number, too
+    double largest = 0;
+    for (Index k = 0; k < d; ++k) largest = std::max(largest, std::abs(w[k]));
+    if (largest == 0 || !std::isfinite(largest)) return 1;
+    const int exponent = std::ilogb(largest);
+    return std::abs(exponent) <= kOrdinary ? 1.0 : std::ldexp(1.0, std::clamp(exponent, -kMost, kMost));
+}
+
+Side::Side(const Network& network, ConstMat theta, const char* name, const FilledScratch<double>* units)
     : sigma(&network.activation),
       has_b(network.has_b()),
       n(theta.rows),
@@ -83,20 +92,25 @@ Side::Side(const Network& network, ConstMat theta, const char* name)
     m.assign(to_size(padded), 0.0);
     R.assign(to_size(padded), 0.0);
     inverse_R.assign(to_size(padded), 0.0);
+    unit.assign(to_size(padded), 1.0);
     w.resize(to_size(n * d));
     for (Index i = 0; i < n; ++i) {
         if (i % 4096 == 0) check_stop();
         const double* row = theta.row(i);
         if (network.has_a()) a[to_size(i)] = row[0];
         if (has_b) m[to_size(i)] = row[network.b_at()];
+        row += network.w_at();
+        const double scale = units ? (*units)[to_size(i)] : unit_of(d, row), inverse = units ? 1 : 1 / scale;
         double square = 0;
         for (Index k = 0; k < d; ++k) {
-            const double x = row[network.w_at() + k];
+            const double x = inverse * row[k];
             w[to_size(i * d + k)] = x;
             square += x * x;
         }
-        R[to_size(i)] = std::sqrt(square);
-        if (square > 0) inverse_R[to_size(i)] = 1 / R[to_size(i)];
+        const double norm = std::sqrt(square);
+        unit[to_size(i)] = scale;
+        R[to_size(i)] = scale * norm;
+        if (square > 0) inverse_R[to_size(i)] = 1 / norm;
     }
 }
 

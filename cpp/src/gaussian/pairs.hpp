@@ -1,5 +1,6 @@
 #pragma once
 // Pairs of neurons as two correlated Gaussians (eq. (4.1)): g1 = m1 + R1 u, g2 = m2 + R2 v, corr(u, v) = rho.
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -10,16 +11,23 @@
 namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// The first or the second neurons of all pairs: a, m = b and R = |w| of every neuron, padded with harmless
-/// values to whole packs.
+/// values to whole packs. `w` is in units in which its square is a number: w / unit.
 struct Side {
     const Activation* sigma;
     bool has_b;
     Index n, padded, d;
-    FilledScratch<double> a, m, R, inverse_R;  // inverse_R = 0 at R = 0: then rho = 0
-    FilledScratch<double> w;                   // n x d, contiguous
+    FilledScratch<double> a, m, R, unit;
+    FilledScratch<double> inverse_R;  // of |w / unit|; 0 at R = 0: then rho = 0
+    FilledScratch<double> w;          // n x d, contiguous
 
-    Side(const Network& network, ConstMat theta, const char* name);
+    /// `units`: of the w of theta, which are divided by them already; by default they are chosen and divided by.
+    Side(const Network& network, ConstMat theta, const char* name,
+         const FilledScratch<double>* units = nullptr);
 };
+
+/// 1 for ordinary w; for those so small or large that |w|^2 leaves the range of numbers, a power of two of about
+/// their size.
+double unit_of(Index d, const double* w);
 
 inline std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
 
@@ -44,11 +52,12 @@ void own_homogeneous_potential(const Network& network, const Side& side, const d
 /// One knot of a piecewise linear neuron: gap = t - m, h = gap/R (at R = 0: +-kFar, or 0 on the knot, the
 /// mean of both sides), density and tail of u there, mean = E(g - t)_+.
 struct Threshold {
+    static constexpr double kLeast = std::numeric_limits<double>::denorm_min();
     Pack h;
     special::Normal normal;
     Pack mean;
     Threshold(Pack gap, Pack R)
-        : h(special::clamp(gap / special::max(R, special::pack(1e-300)), special::kFar)),
+        : h(special::clamp(gap / special::max(R, special::pack(kLeast)), special::kFar)),
           normal(special::normal(h)),
           mean(R * normal.density - gap * normal.tail) {}
 };
@@ -89,12 +98,13 @@ public:
 class Coefficients;
 using PairKernelPtr = std::unique_ptr<const PairKernel>;
 PairKernelPtr piecewise_kernel(const Side& first, const Side& second);
-PairKernelPtr gelu_kernel(const Side& first, const Side& second);
 PairKernelPtr blurred_kernel(const Side& first, const Side& second);
 PairKernelPtr panel_kernel(const Side& first, const Side& second);
-/// These two keep references to the coefficients.
+/// These keep references to the coefficients.
 PairKernelPtr erf_kernel(const Side& first, const Side& second, const Coefficients& one,
                          const Coefficients& two);
+PairKernelPtr gelu_kernel(const Side& first, const Side& second, const Coefficients& one,
+                          const Coefficients& two);
 PairKernelPtr quadrature_kernel(const Side& first, const Side& second, const Coefficients& one,
                                 const Coefficients& two);
 

@@ -73,6 +73,7 @@ private:
         const Pack R1 = one(first_.R), P1 = one(knots1_.P), T1 = one(knots1_.T);
         const Pack R2 = two(second_.R), P2 = two(knots2_.P), T2 = two(knots2_.T);
         const Correlation at(q, one(first_.inverse_R), two(second_.inverse_R));
+        q = q * one(first_.unit) * two(second_.unit);
         const Pack rho_R2 = R2 * at.rho, rho_R1 = R1 * at.rho;  // E[g2 | u] = m2 + rho_R2 u
         Pack k00 = T1 * T2 + q * P1 * P2, k11 = P1 * P2;
         Pack k10 = P1 * T2 + s2.left_slope * rho_R2 * one(knots1_.D), k20{};

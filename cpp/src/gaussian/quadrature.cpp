@@ -223,8 +223,7 @@ private:
         const double missed = std::pow(std::abs(rho), static_cast<double>(one_.terms()));
         if (std::max(first_.R[to_size(i)], second_.R[to_size(j)]) > widest_ ||
             missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError)
-            return series_of_pair(one_, i, first_.R[to_size(i)], first_.inverse_R[to_size(i)], two_, j,
-                                  second_.R[to_size(j)], rho, one_.terms());
+            return series_of_pair(first_, one_, i, second_, two_, j, rho, one_.terms());
         const PairNeuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)]};
         const PairNeuron two{*second_.sigma, second_.m[to_size(j)], second_.R[to_size(j)]};
         const bool swapped = two.R > one.R;

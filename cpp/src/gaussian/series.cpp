@@ -2,6 +2,7 @@
 #include "gaussian/series.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/parallel.hpp"
 #include "mfcore/gaussian/expectations.hpp"
@@ -78,17 +79,19 @@ void Coefficients::smooth_neuron(const Side& side, Index j) {
     for (Index k = 0; k <= terms_; ++k) s[k * kWidth] = row[to_size(k)];
 }
 
-SeriesSums series_of_pair(const Coefficients& one, Index i, double R1, double inverse_R1,
-                          const Coefficients& two, Index j, double R2, double rho, Index terms) {
+SeriesSums series_of_pair(const Side& first, const Coefficients& one, Index i, const Side& second,
+                          const Coefficients& two, Index j, double rho, Index terms) {
     constexpr Index kStep = Coefficients::kWidth;
     const double *s1 = one.slopes(i), *s2 = two.slopes(j);
+    const double R1 = first.R[to_size(i)], R2 = second.R[to_size(j)];
+    const double inverse_R1 = first.inverse_R[to_size(i)], inverse_unit = 1 / first.unit[to_size(i)];
     SeriesSums sums;
     double c1 = one.T(i), c2 = two.T(j), power = 1;
     for (Index k = 0; k < terms; ++k, s1 += kStep, s2 += kStep) {
         const double root = std::sqrt(static_cast<double>(k + 1));
         sums.k00 += power * c1 * c2;
         sums.k10 += power * s1[0] * c2;
-        sums.k20 += power * root * inverse_R1 * s1[kStep] * c2;
+        sums.k20 += power * root * inverse_R1 * (inverse_unit * s1[kStep]) * c2;
         sums.k11 += power * s1[0] * s2[0];
         c1 = R1 * s1[0] / root;
         c2 = R2 * s2[0] / root;
@@ -100,7 +103,7 @@ SeriesSums series_of_pair(const Coefficients& one, Index i, double R1, double in
 Terms::Terms(Index most, bool all, double left_out, double far_cost)
     : most_(most), all_(all), far_cost_(far_cost), log_left_out_(std::log(left_out)) {
     const auto reach = [&](Index terms) { return std::exp(log_left_out_ / static_cast<double>(terms)); };
-    reach_ = all ? 2.0 : reach(most);
+    reach_ = all ? std::numeric_limits<double>::infinity() : reach(most);
     for (std::size_t choice = 0; choice < kTermCounts.size(); ++choice)
         reach_of_[choice] = reach(kTermCounts[choice]);
 }

@@ -44,8 +44,8 @@ private:
 struct SeriesSums {
     double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1
 };
-SeriesSums series_of_pair(const Coefficients& one, Index i, double R1, double inverse_R1,
-                          const Coefficients& two, Index j, double R2, double rho, Index terms);
+SeriesSums series_of_pair(const Side& first, const Coefficients& one, Index i, const Side& second,
+                          const Coefficients& two, Index j, double rho, Index terms);
 
 /// How many terms pairs of correlation rho need: K with |rho|^K <= left_out, eqs. (4.8), (4.9). What is
 /// missed then is small relative to the sizes of the two neurons:

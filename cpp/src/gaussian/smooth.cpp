@@ -159,9 +159,11 @@ struct BlurredSmoother final : HermiteSmoother {
 };
 
 /// Sums over nodes in G for the kinds without a closed form: the trapezoid rule (eq. (3.13)), or Gauss rules
-/// between kinks (eq. (3.18)).
+/// between kinks (eq. (3.18)). Where R is small, sums of slopes would leave of s_1 ~ R nothing but rounding: they
+/// are of curvatures, s_k = R E[sigma'' h_{k-1}]/sqrt k (Stein's lemma).
 struct NodeSmoother final : HermiteSmoother {
     static constexpr Index kChunk = 128;  // whole packs; the last chunk is padded with weight 0
+    static constexpr double kSmall = 1e-4;
     using Chunk = std::array<double, kChunk>;
     const Activation& sigma;
     Facts known;
@@ -207,25 +209,35 @@ struct NodeSmoother final : HermiteSmoother {
 private:
     void add(double m, double R, Index count, const Chunk& g, const Chunk& weight, Pack& sum,
              double* s) const {
-        Chunk value, slope, before;
+        Chunk value, slope, curvature;
+        const bool bent = R < kSmall && count > 1 && known.curved && !pieces;
         for (std::size_t i = 0; i < kChunk; ++i) value[i] = m + R * g[i];
-        evaluate(sigma, kChunk, value.data(), value.data(), slope.data());
+        evaluate(sigma, kChunk, value.data(), value.data(), slope.data(), bent ? curvature.data() : nullptr);
+        for (std::size_t i = 0; i < kChunk; i += kPack) sum += simd::load(&weight[i]) * simd::load(&value[i]);
+        if (!bent) return add_hermite(count, g, weight, slope, [&](Index k, double term) { s[k] += term; });
+        add_hermite(1, g, weight, slope, [&](Index, double term) { s[0] += term; });
+        add_hermite(count - 1, g, weight, curvature,
+                    [&](Index k, double term) { s[k + 1] += R / root(k + 1) * term; });
+    }
+
+    /// Call to(k, sum of weight f h_k) for k < count; f is overwritten.
+    template <class To>
+    static void add_hermite(Index count, const Chunk& g, const Chunk& weight, Chunk& f, To&& to) {
+        Chunk before;
         for (std::size_t i = 0; i < kChunk; i += kPack) {
-            const Pack w = simd::load(&weight[i]);
-            sum += w * simd::load(&value[i]);
-            simd::store(&slope[i], w * simd::load(&slope[i]));  // becomes w sigma' h_k
+            simd::store(&f[i], simd::load(&weight[i]) * simd::load(&f[i]));  // becomes weight f h_k
             simd::store(&before[i], Pack{});
         }
         for (Index k = 0; k < count; ++k) {
             const double back = root(k), scale = 1 / root(k + 1);
             Pack total{};
             for (std::size_t i = 0; i < kChunk; i += kPack) {
-                const Pack h = simd::load(&slope[i]);
+                const Pack h = simd::load(&f[i]);
                 total += h;
-                simd::store(&slope[i], (simd::load(&g[i]) * h - back * simd::load(&before[i])) * scale);
+                simd::store(&f[i], (simd::load(&g[i]) * h - back * simd::load(&before[i])) * scale);
                 simd::store(&before[i], h);
             }
-            s[k] += sum_lanes(total);
+            to(k, sum_lanes(total));
         }
     }
     static double sum_lanes(Pack x) {

@@ -34,7 +34,7 @@ PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficie
     const bool same = known.form == other.form;
     if (same && known.form == Form::pieces) return piecewise_kernel(first, second);
     if (same && known.form == Form::erf) return erf_kernel(first, second, one, two);
-    if (same && known.form == Form::gelu) return gelu_kernel(first, second);
+    if (same && known.form == Form::gelu) return gelu_kernel(first, second, one, two);
     if (!is_smooth(*first.sigma) || !is_smooth(*second.sigma)) return panel_kernel(first, second);
     return quadrature_kernel(first, second, one, two);
 }
@@ -140,12 +140,13 @@ void PairTiles::homogeneous_row(Index i, Index j, Index n, double* q, double* k0
                                 bool gradient) const {
     const AngleForm& form = *angles_;
     const double R1 = first_.R[to_size(i)];
-    const Pack inverse_R1 = pack(first_.inverse_R[to_size(i)]);
+    const Pack inverse_R1 = pack(first_.inverse_R[to_size(i)]), unit = pack(first_.unit[to_size(i)]);
     for (Index c = 0; c < n; c += kPack) {
         const Pack R2 = simd::load(&second_.R[to_size(j + c)]), inner = simd::load(q + c);
         const Correlation at(inner, inverse_R1, simd::load(&second_.inverse_R[to_size(j + c)]));
         const Pack angle = kPi - acos(at.rho);
-        simd::store(k00 + c, form.linear * inner + (form.kinked * R1) * R2 * (at.s + angle * at.rho));
+        const Pack whole = inner * unit * simd::load(&second_.unit[to_size(j + c)]);
+        simd::store(k00 + c, form.linear * whole + (form.kinked * R1) * R2 * (at.s + angle * at.rho));
         if (!gradient) continue;
         simd::store(k20 + c, form.kinked * R2 * at.s);
         simd::store(q + c, form.linear + form.kinked * angle);

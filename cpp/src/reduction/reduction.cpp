@@ -19,6 +19,12 @@ constexpr Index kNanoseconds = 8;  // of one activation or tail, for the choice 
 constexpr Index kBlockNanoseconds = 20'000;
 constexpr double kSmall = 20;  // below this dimension features have kinks that matter
 
+/// |(x, y)|, also where the squares leave the range of numbers.
+double length(double x, double y) {
+    const double square = x * x + y * y;
+    return square > 1e-280 && square < 1e280 ? std::sqrt(square) : std::hypot(x, y);
+}
+
 }  // namespace
 
 struct ReducedFeatures::Point {
@@ -134,7 +140,7 @@ void ReducedFeatures::average(const Point& p, Index first, Index count, Chunk& o
     }
     for (Index i = 0; i < count; ++i) {
         const double R1 = p.r[0] * s1[i], R2 = p.r[1] * s2[i];
-        out.R[i] = std::sqrt(R1 * R1 + R2 * R2);
+        out.R[i] = length(R1, R2);
     }
     smoothers_[0].evaluate(count, out.m.data(), out.R.data(), out.S.data(), S_m, S_R);
     for (Index i = 0; slopes && i < count; ++i) {

@@ -13,6 +13,7 @@ namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
 
 constexpr Index kNodes = 128;
+constexpr double kNarrow = 1e-4;
 constexpr int kSpreads = 15;  // rules for spreads R / sqrt(d) up to 2^7, beyond which sigma is all but a step
 
 // The largest spread that rule k serves: two rules for each factor of 2. (Small spreads do not allow fewer
@@ -151,7 +152,7 @@ void Smoother::evaluate(Index n, const double* m, const double* R, double* S, do
         });
         return;
     }
-    const bool slopes = S_m || S_R;
+    const bool slopes = S_m || S_R, curved = !pieces_ && facts(sigma_).curved;
     for (Index i = 0; i < n; ++i) {
         double value = 0, by_m = 0, by_R = 0;
         for_nodes(m[i], R[i], [&](Index count, const double* u, const double* weight) {
@@ -166,8 +167,23 @@ void Smoother::evaluate(Index n, const double* m, const double* R, double* S, do
         });
         S[i] = value;
         if (S_m) S_m[i] = by_m;
-        if (S_R) S_R[i] = by_R;
+        if (S_R) S_R[i] = curved && R[i] < kNarrow ? narrow_slope(m[i], R[i]) : by_R;
     }
+}
+
+/// E u sigma'(m + R u) = R E u^2 int_0^1 sigma''(m + s R u) ds, by two nodes in s: for small R, where rounding is all
+/// that a sum of slopes would leave.
+double Smoother::narrow_slope(double m, double R) const {
+    double sum = 0;
+    for_nodes(m, R, [&](Index count, const double* u, const double* weight) {
+        for (const double s : {0.21132486540518712, 0.7886751345948129}) {
+            std::array<double, kNodes> z, f, g, h;
+            for (Index k = 0; k < count; ++k) z[k] = m + s * R * u[k];
+            mfcore::evaluate(sigma_, count, z.data(), f.data(), g.data(), h.data());
+            for (Index k = 0; k < count; ++k) sum += 0.5 * weight[k] * u[k] * u[k] * h[k];
+        }
+    });
+    return R * sum;
 }
 
 void Smoother::curvature(Index n, const double* m, const double* R, double* S_mm, double* S_mR,

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._base.check import FloatArray
+from .._base.lengths import norms_and_directions
 from ..activations import Activation
 from ..data._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ..network import Network
@@ -235,12 +236,12 @@ def _mean(
 
     Derivatives that are not wanted are not formed: b and w stand in their places.
     """
-    norm = np.linalg.norm(w, axis=1)
+    norm, w, size = norms_and_directions(w)
     value = label * _core.smooth(network.activation._core, b, norm)[0]
     if not want_grad:
         return value, b, w
     s = _core.slope_coefficients(network.activation._core, b, norm, 2)
-    along = label * s[:, 1] * (1 / np.where(norm > 0, norm, 1.0))
+    along = label * s[:, 1] * (1 / size)
     return value, label * s[:, 0], along[:, None] * w
 
 
@@ -253,8 +254,8 @@ def hermite_correlation(
     √(k!/α!) Π_j u_j^{α_j} · R s_{k−1}/√k; k = 0 is T(b, R). At w = 0, where u has no value, u = 0 is taken:
     the mean over directions.
     """
-    norm = np.linalg.norm(w, axis=1)
-    inverse = 1 / np.where(norm > 0, norm, 1.0)
+    norm, w, size = norms_and_directions(w)
+    inverse = 1 / size
     u = (w @ label.directions.T) * inverse[:, None]
     degree = max((sum(alpha) for alpha in label.coefficients), default=0)
     s = _core.slope_coefficients(network.activation._core, b, norm, degree + 2)

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._base.check import FloatArray
+from .._base.lengths import norms_and_directions
 from ..data._parts import SphereLabel
 from ..network import Network
 from ._legendre import Harmonics, Legendre
@@ -176,8 +177,8 @@ class _Rows:
         self.a = theta[:, 0] if network.has_a else np.ones(len(theta))
         b = theta[:, at - 1] if network.has_b else np.zeros(len(theta))
         w = theta[:, at:]
-        r = np.linalg.norm(w, axis=1)
-        self.omega = w / np.where(r > 0, r, 1.0)[:, None]
+        r, w, size = norms_and_directions(w)
+        self.omega = w / size[:, None]
         self.omega[r == 0, 0] = 1.0  # any direction: the limit r → 0 does not depend on it
         series = Series(network, d, terms.size, r, b)
         if not terms.ends and not terms.homogeneous and (worst := float(series.tail.max(initial=0))) > TAIL:
@@ -185,8 +186,7 @@ class _Rows:
                 f"expectation must be mf.MonteCarlo(samples, rng) here: {network.activation!r} has a share "
                 f"of {worst:.1g} beyond degree {terms.size - 1}, at |w| up to {r.max():.3g}"
             )
-        self.value, self.by_r, self.by_b = series.value, series.by_r, series.by_b
-        self.over_r = np.where(r[:, None] > 0, self.value / np.where(r > 0, r, 1.0)[:, None], self.by_r)
+        self.value, self.over_r, self.by_r, self.by_b = series.value, series.over_r, series.by_r, series.by_b
 
     def gradient(
         self, network: Network, value: FloatArray, by_b: FloatArray, by_r: FloatArray, across: FloatArray

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._base.check import FloatArray
+from ..activations import Activation
 from ..data._links import CheckedLink, hermite_table
 from ..data._parts import SphereLabel
 from ..network import Network
@@ -16,6 +17,7 @@ from ._legendre import Legendre, even_moments
 TERMS = (16, 32, 64, 128)  # tried for σ that are no polynomials
 TAIL = 1e-12  # of E σ², that the terms left out may have
 ROUNDING = 1e-14  # of E φ²: what is left of a link whose series has ended
+SMALL = 1e-4  # |w| below which differences over |w| are not formed
 AGREE = 1e-10  # of √E φ²: how far two rules may differ
 
 
@@ -68,7 +70,7 @@ def _too_long(what: str, share: float) -> str:
 
 
 class Series:
-    """c_k = E σ(b + r√d u)e_k(u) of neurons of norms r, with its derivatives, rows of `count` numbers."""
+    """c_k = E σ(b + r√d u)e_k(u) of neurons of norms r, its derivatives and c_k/r: rows of `count`."""
 
     def __init__(self, network: Network, d: int, count: int, r: FloatArray, b: FloatArray) -> None:
         sigma, self.r = network.activation, r
@@ -76,6 +78,7 @@ class Series:
         if sigma.pieces and sigma.pieces.knots == (0.0,) and not b.any():
             unit = self._of_ramp(network, d, count)
             self.value, self.by_r, self.by_b = np.outer(r, unit), np.tile(unit, (len(r), 1)), None
+            self.over_r = self.by_r
             self.tail = np.zeros(len(r))  # pairs take a closed form, and targets end the series
             return
         z = math.sqrt(d) * rule.nodes
@@ -84,9 +87,27 @@ class Series:
             values, slopes = sigma(inner), sigma.derivative(inner)
             self.value, self.by_b = values @ rule.weighted, slopes @ rule.weighted
             self.by_r = (slopes * z) @ rule.weighted
+            self.over_r = self.value / np.where(r > 0, r, 1.0)[:, None]
+            if (r < SMALL).any():
+                self._narrow(sigma, rule, z, b)
             power = values**2 @ rule.weights
             left = power - (self.value**2).sum(axis=1)
         self.tail = np.maximum(left, 0.0) / np.where(power > 0, power, 1.0)
+
+    def _narrow(self, sigma: Activation, rule: Legendre, z: FloatArray, b: FloatArray) -> None:
+        """Derivatives in r, and means over r, by curvatures, of which nothing cancels.
+
+        c_k' = σ'(b)E z e_k + r∫₀¹E σ''(b + srz)z²e_k ds, and c_k/r has 1 − s under the integral too.
+        """
+        narrow = np.flatnonzero(self.r < SMALL)
+        r, shift = self.r[narrow, None], b[narrow, None]
+        first = np.zeros(rule.weighted.shape[1])
+        first[1:2] = (z @ rule.weighted)[1:2]
+        by_r, over_r = (sigma.derivative(shift) * first for _ in range(2))
+        for s in (0.5 - 0.5 / math.sqrt(3), 0.5 + 0.5 / math.sqrt(3)):
+            bend = 0.5 * r * ((sigma.second_derivative(shift + s * r * z) * z**2) @ rule.weighted)
+            by_r, over_r = by_r + bend, over_r + (1 - s) * bend
+        self.by_r[narrow], self.over_r[narrow] = by_r, over_r
 
     @staticmethod
     def _of_ramp(network: Network, d: int, count: int) -> FloatArray:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from .._base.check import FloatArray
+from .._base.lengths import norms
 from ..data import DataLaw
 from ..data._symmetry import Split
 from ..network import Network
@@ -87,24 +88,20 @@ class Coordinates:
         along, rest = split.parts(theta[:, outer:])
         inside = full[:, outer:-1]
         if split.radial:
-            inside = along * _ratio(inside[:, 0], _norm(along))[:, None]
-        rest = rest * _ratio(full[:, -1], _norm(rest))[:, None]
+            inside = along * _ratio(inside[:, 0], norms(along))[:, None]
+        rest = rest * _ratio(full[:, -1], norms(rest))[:, None]
         return np.concatenate([full[:, :outer], split.joined(inside, rest)], axis=1)
 
 
 def coordinates_of(split: Split, w: FloatArray) -> FloatArray:
     """All coordinates of w, those of empty parts too, along a new last axis."""
     along, rest = split.parts(w)
-    first = _norm(along)[..., None] if split.radial else along
-    return np.concatenate([first, _norm(rest)[..., None]], axis=-1)
+    first = norms(along)[..., None] if split.radial else along
+    return np.concatenate([first, norms(rest)[..., None]], axis=-1)
 
 
 def _coordinate(w: FloatArray, split: Split, at: int) -> FloatArray:
     return np.asarray(coordinates_of(split, w)[..., at])
-
-
-def _norm(w: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.norm(w, axis=-1))
 
 
 def _ratio(value: FloatArray, radius: FloatArray) -> FloatArray:

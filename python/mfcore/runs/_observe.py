@@ -12,6 +12,7 @@ import numpy as np
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.lengths import norms
 from .._base.rng import derive
 from ..expectations._rules import Exact, Expectation, MonteCarlo
 from ..measures._measure import Cloud, Density, as_measure
@@ -163,7 +164,7 @@ def columns_of(model: Model | ReducedModel) -> dict[str, Column]:
         return {}
     blocks = model.network.blocks(int(model.d))
     columns: dict[str, Column] = {
-        "norm": lambda rows: np.linalg.norm(rows[..., blocks["w"]], axis=-1),
+        "norm": lambda rows: norms(rows[..., blocks["w"]]),
         "a": lambda rows: rows[..., blocks["a"]][..., 0],
         "b": lambda rows: rows[..., blocks["b"]][..., 0],
     }
@@ -184,7 +185,7 @@ def reduced_observables(
         if model.network.sphere:
             columns["norm"] = lambda rows: np.ones(rows.shape[:-1])
         else:
-            columns["norm"] = lambda rows: np.linalg.norm(rows[..., w], axis=-1)
+            columns["norm"] = lambda rows: norms(rows[..., w])
         names = tuple(name for name in names if name in ("a", "b", *projections(model.data)))
     for c, name in enumerate(reduced.coordinates):
         if name in names:

@@ -38,6 +38,7 @@ public:
 
 private:
     const Rule& rule_for(double spread) const;
+    double narrow_slope(double m, double R) const;
     /// Call body(count, u, weights) with the nodes of the average at m and R, some at a time.
     template <class Body>
     void for_nodes(double m, double R, Body&& body) const;
