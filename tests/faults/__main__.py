@@ -1,7 +1,7 @@
 """Run all attacks, or some, for a given time: `python -m tests.faults --minutes 60 [--seed 1] [--only
 fuzz,kills]`.
 
-Ends with a table. The exit code is 1 if anything was lost, silent or unclear.
+Ends with a table. The exit code is 1 if anything was lost, silent or unclear, or if an attack made no call.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def main(arguments: list[str]) -> int:
         reports.append(report)
         print(f"  {dict(report.outcomes)}, {time.monotonic() - began:.0f} s", flush=True)
     print(table(reports))
-    return 0 if all(report.clean for report in reports) else 1
+    if idle := [report.name for report in reports if not report.calls]:
+        print(f"no call was made, so nothing is shown, by {', '.join(idle)}: give more --minutes or --calls")
+    return 0 if not idle and all(report.clean for report in reports) else 1
 
 
 if __name__ == "__main__":

@@ -29,3 +29,10 @@ def test_nothing_is_lost_silent_or_unclear_under(attack):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540, check=False)
     print(done.stdout)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_an_attack_that_makes_no_call_is_a_failure():
+    command = [sys.executable, "-m", "tests.faults", "--only", "fuzz", "--minutes", "0"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "no call was made, so nothing is shown, by fuzz" in done.stdout

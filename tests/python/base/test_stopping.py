@@ -1,9 +1,11 @@
 """Ctrl-C and time limits, in processes of their own: whatever is computed, it stops soon and in order."""
 
+import os
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import mfcore as mf
 import numpy as np
@@ -15,7 +17,10 @@ MODEL = mf.Model(
     network=mf.Network(mf.activations.tanh),
     init=mf.init.Gaussian(std=1.0),
 )
-PROMISED, ALLOWED = 0.5, 5.0  # seconds; machines that run tests are busy with other things, too
+# Half a second is promised. What a child does after the signal is counted in seconds of the processor, which
+# a busy machine hardly changes: in half a second two threads do at most one second of work, 0.64 in the
+# longest case on a machine with load 8; five times as much is allowed.
+THREADS, PROMISED, ALLOWED = 2, 0.5, 5.0
 
 BEGIN = """
 import math, os, signal, sys, threading, time
@@ -44,14 +49,22 @@ except KeyboardInterrupt:
 
 
 def child(script):
-    return subprocess.Popen([sys.executable, "-c", BEGIN + script], stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": str(THREADS)}
+    command = [sys.executable, "-c", BEGIN + script]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def worked(pid):
+    """Seconds of the processor that a process has used, in all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 BEGUN = "save_at=[0.0], observe={'begun': lambda _: print('begun', flush=True) or 0.0}"
 
 
 def interrupted(setup, call, after=0.4):
-    """What a call ends with on Ctrl-C some seconds after its begin, and how long that took."""
+    """What a call ends with on Ctrl-C some seconds after its begin, and how much work that took."""
     with child(RUN.format(setup=setup, call=call)) as process:
         watchdog = threading.Timer(60, process.kill)
         watchdog.start()
@@ -59,14 +72,14 @@ def interrupted(setup, call, after=0.4):
         if BEGUN in call:
             assert process.stdout.readline() == "begun\n"
         time.sleep(after)
+        before = worked(process.pid)
         process.send_signal(2)
-        begun = time.monotonic()
         outcome = process.stdout.readline().strip()
-        took = time.monotonic() - begun
+        work = worked(process.pid) - before
         watchdog.cancel()
         process.kill()  # a solver of SciPy's goes on until it is done
-    print(f"{call}: {outcome} after {took:.2f} s (promised: {PROMISED})")
-    return outcome, took
+    print(f"{call}: {outcome} after {work:.2f} s of work (promised: {THREADS * PROMISED})")
+    return outcome, work
 
 
 SCIPY = "import scipy.optimize, scipy.spatial"  # not while the signal comes
@@ -145,9 +158,9 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("case", FUNCTIONS)
 def test_ctrl_c_ends_a_long_call_soon(case):
-    outcome, took = interrupted(*FUNCTIONS[case])
+    outcome, work = interrupted(*FUNCTIONS[case])
     assert outcome in ("KeyboardInterrupt", "interrupted")
-    assert took < ALLOWED
+    assert work < ALLOWED
 
 
 RUNS = {
@@ -194,9 +207,9 @@ RUNS = {
 
 @pytest.mark.parametrize("case", RUNS)
 def test_ctrl_c_ends_a_run_with_what_there_is(case):
-    outcome, took = interrupted(*RUNS[case], after=1.5)
+    outcome, work = interrupted(*RUNS[case], after=1.5)
     assert outcome == "interrupted"
-    assert took < ALLOWED
+    assert work < ALLOWED
 
 
 @pytest.mark.parametrize(("n", "m", "wait"), [(3000, 3000, 0.3), (300, 250, 0.05), (300, 250, 0.0)])
@@ -299,15 +312,15 @@ print([bool(np.allclose(g, np.tile(want, 8), rtol=1e-12)) for g in got])
 def test_max_seconds_ends_a_step_that_is_under_way(setup, call):
     call = call.replace(BEGUN, "save_at=[0.0]").removesuffix(")") + ", max_seconds=1.0)"
     script = (
-        "{setup}\nbegun = time.monotonic()\n"
+        "{setup}\nbegun = time.process_time()\n"
         "try: status = {call}.status\nexcept TimeoutError: status = 'out of time'\n"
-        "print(status, time.monotonic() - begun)"
+        "print(status, time.process_time() - begun)"
     )
     with child(script.format(setup=setup, call=call)) as process:
-        status, seconds = process.communicate(timeout=60)[0].rsplit(maxsplit=1)
-    print(f"{call}: {seconds} s")
+        status, work = process.communicate(timeout=60)[0].rsplit(maxsplit=1)
+    print(f"{call}: {work} s of work")
     assert status == "out of time"
-    assert float(seconds) < 2.0 + ALLOWED
+    assert float(work) < THREADS * 1.0 + ALLOWED
 
 
 def test_max_seconds_covers_what_comes_before_the_first_step():
@@ -323,7 +336,10 @@ def test_max_seconds_covers_what_comes_before_the_first_step():
 
 
 def test_a_run_whose_preparation_takes_too_long_is_a_timeout_that_says_what_took_long():
+    calls = []
+
     def features(z):
+        calls.append(len(z))
         time.sleep(0.05)
         return np.tanh(z.sum(axis=1, keepdims=True) + z[:, :1] * z[:, 1:])
 
@@ -334,10 +350,9 @@ def test_a_run_whose_preparation_takes_too_long_is_a_timeout_that_says_what_took
         coordinates=("a", "b"), weights=[1.0], targets=[0.5], features=features, gradients=gradients
     )
     start = mf.Density((np.linspace(0, 1, 9), np.linspace(0, 1, 9)), np.full((8, 8), 1 / 64))
-    begun = time.monotonic()
     with pytest.raises(TimeoutError, match="max_seconds = 0 passed while mfcore prepared feat"):
         mf.solve(slow, mf.PDE(start=start), horizon=1.0, max_seconds=0)
-    assert time.monotonic() - begun < ALLOWED
+    assert len(calls) <= 12  # half a second of sleep, what was under way, and one more
 
 
 # A thread of the interpreter that is inside of the core, in one way or another, when the process ends.
