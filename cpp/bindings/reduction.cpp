@@ -99,8 +99,9 @@ void bind_reduction(py::module_& m) {
             "rule", [](const ChiPanels& panels) { return pair(panels.rule()); }, "Nodes and weights.");
 
     py::class_<NormalPanels, std::shared_ptr<NormalPanels>>(m, "NormalPanels")
-        .def(py::init<Index>(), "panels"_a)
+        .def(py::init<Index, double>(), "panels"_a, "end"_a = 8.3)
         .def_property_readonly("panels", &NormalPanels::panels)
+        .def_property_readonly("end", &NormalPanels::end)
         .def_property_readonly(
             "rule", [](const NormalPanels& panels) { return pair(panels.rule()); }, "Nodes and weights.");
 

@@ -12,7 +12,6 @@ namespace {
 
 using Packet = simd::Vec<double>;
 
-constexpr double kEnd = 8.3;   // 1e-16 of the mass is beyond
 constexpr double kTail = 2.5;  // from where on a panel may not be so long that the density falls by ...
 constexpr double kFall = 16;   // ... e^-16: values at its light nodes lose the root of that
 
@@ -21,11 +20,12 @@ double log_density(double z) { return -z * z / 2; }
 }  // namespace
 
 // The error of a product of two kinked features is the density times (length of the panel)^3.
-NormalPanels::NormalPanels(Index panels) : legendre_(gauss_legendre(kPoints)) {
+NormalPanels::NormalPanels(Index panels, double end) : legendre_(gauss_legendre(kPoints)) {
     require(panels > 0, "panels", "must be > 0", panels);
-    const double spare = static_cast<double>(panels) - (kEnd * kEnd - kTail * kTail) / kFall;
+    require(end > kTail && end < 30, "end", "must be in (2.5, 30)", end);
+    const double spare = static_cast<double>(panels) - (end * end - kTail * kTail) / kFall;
     const double scale = std::max(spare, 1.0) / 4.3;  // 4.3: about the integral of exp(-z^2/6)
-    const std::vector<double> ends = panel_ends(-kEnd, kEnd, panels, [&](double z) {
+    const std::vector<double> ends = panel_ends(-end, end, panels, [&](double z) {
         return scale * std::exp(-z * z / 6) + (std::abs(z) > kTail ? std::abs(z) / kFall : 0);
     });
     for (std::size_t p = 0; p + 1 < ends.size(); ++p)

@@ -89,7 +89,8 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
     const double smallest = std::min(dims_[0], dims_[1]);
     require(smallest >= kSmall || facts(sigma).kinks.empty(), "dims",
             "must be at least 20 each with two radii and a custom activation with kinks", smallest);
-    if (smallest < kSmall && !sigma.is_piecewise()) return;  // each smoother's own rule
+    // Each smoother's own rule, which is exact for polynomials.
+    if ((smallest < kSmall || facts(sigma).polynomial) && !sigma.is_piecewise()) return;
     const Index n = smallest >= 50 ? 40 : 64;
     for (const double d : dims_) outer_.push_back(gauss_gegenbauer(d, n));
     if (smallest >= kSmall) return;

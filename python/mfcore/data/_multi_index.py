@@ -17,9 +17,8 @@ from .._base.check import FloatArray
 from . import _links
 from ._law import DataLaw, check_orthonormal, dimension, noise_level, own_array, set_field
 from ._parts import GaussianPart, HermiteLabel, SphereLabel
-from ._symmetry import Part, Radius, Split, Symmetry
+from ._symmetry import INPUTS, Part, Radius, Split, Symmetry
 
-INPUTS = ("gaussian", "hypercube", "sphere")
 MAX_ENUMERATED = 16  # hypercubes of up to 2^16 points are treated as finite laws
 
 
@@ -167,7 +166,15 @@ class MultiIndex(DataLaw):
 
     def _symmetry(self) -> Symmetry:
         parts = (Part(1.0, (1.0,) * (self.P + 1), self._link),)
-        return Symmetry(self._names, (Radius("r", self.d - self.P),), parts, self.inputs)
+        radii = (Radius("r", self.d - self.P),)
+        return Symmetry(self._names, radii, parts, self.inputs, self._degrees())
+
+    def _degrees(self) -> tuple[int, ...] | None:
+        """The degree of φ in each direction; None if φ is no polynomial, or on the hypercube."""
+        if self.inputs == "hypercube" or self._hermite is None:
+            return None
+        terms = [alpha for alpha, c in self._hermite.items() if c]
+        return tuple(max((alpha[j] for alpha in terms), default=0) for j in range(self.P))
 
     def _split(self) -> Split:
         return Split(self.directions, False, self._names, "r")

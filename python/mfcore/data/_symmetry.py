@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._base import check
 from .._base.check import FloatArray
+
+INPUTS = ("gaussian", "hypercube", "sphere")  # laws of x that reductions have nodes for
 
 
 @dataclass(frozen=True)
@@ -69,3 +72,7 @@ class Symmetry:
     radii: tuple[Radius, ...]
     parts: tuple[Part, ...]
     inputs: str = "gaussian"  # or "hypercube", "sphere"
+    degrees: tuple[int, ...] | None = None  # of y in each direction, if y is a polynomial of them
+
+    def __post_init__(self) -> None:
+        check.choice(self.inputs, "inputs of a symmetry", INPUTS)

@@ -4,7 +4,8 @@
 - `_given`: checks of one made by hand
 - `_of_laws`: `Model.reduce`: features at the nodes of a law, and the error of those nodes
 - `_nodes`: data nodes from the symmetry that a law describes
-- `_node_rules`: quadrature rules for them
+- `_rows`: which quadrature rule each direction and each norm gets
+- `_node_rules`: the rules, and how many nodes they need
 - `_sphere`: features of networks with |w| = 1
 - `_project`: from neurons to reduced coordinates and back
 - `_init`: initial laws in reduced coordinates

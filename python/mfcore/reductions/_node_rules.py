@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from .._base.check import FloatArray, memory
@@ -17,33 +18,65 @@ PLAIN_GRID = {1: 400, 2: 64, 3: 24}
 LOW = 20  # dimensions below which chi_rule is made of panels
 HIGH = 24  # and below which features with kinks alone need more than it has
 ALONG = 8  # panels of a direction that features have kinks along
+REACH = 8.3  # where the panels end, as 1e-16 of the mass is beyond; further for y that grow fast, until ...
+MOST_REACH = 29.0  # ... here
+PER_PANEL = 16  # what a panel in the tails may add to z²
 BESIDE = 4  # panels of features with kinks, beside an average over directions, whose nodes limit U
-NEGLIGIBLE = 1e-16  # nodes that together weigh less are left out
+NEGLIGIBLE = 1e-16  # nodes that together weigh less are left out, ...
+LOST = 1e-12  # ... unless they have more than this share of E y²
 
 
-def count(grid: dict[int, int], p: int, n: int | None, finer: bool) -> int:
-    """Nodes per direction for p directions: `n` if given, else the entry of `grid`; 1.5 times as many if
-    `finer`.
+def counts(
+    grid: dict[int, int],
+    p: int,
+    degrees: tuple[int, ...] | None,
+    power: int | None,
+    n: int | None,
+    finer: bool,
+) -> list[int]:
+    """Gauss nodes of each of p directions; 1.5 times as many if `finer`.
+
+    Args:
+        grid: Nodes per direction, by p, for features of σ that is no polynomial.
+        p: The number of directions.
+        degrees: Degrees of y in the directions; None if y is no polynomial.
+        power: The degree of σ; None if σ is no polynomial. With `degrees` the nodes are exact for products
+            of y and features, without exact for y² where it has a degree.
+        n: What the user asks for, whatever else is known.
     """
-    if n is None and p not in grid:
+    if n is not None:
+        found = [n] * p
+    elif power is not None and degrees is not None:
+        found = [1 + max(power, m) for m in degrees]
+    elif p in grid:
+        found = [max(grid[p], 1 + (power or 0), 1 + m) for m in degrees or (0,) * p]
+    else:
         raise ValueError(
             f"data must have at most {max(grid)} directions for a grid of nodes, got {p}; "
             "reduce(nodes=…) makes a grid all the same"
         )
-    given = grid[p] if n is None else n
-    return _more(given) if finer else given
+    return [_more(count) for count in found] if finer else found
 
 
 def chi(
-    d: float, n: int | None, *, alone: bool, kinked: bool = False, finer: bool = False
+    d: float,
+    n: int | None,
+    *,
+    alone: bool,
+    kinked: bool = False,
+    finer: bool = False,
+    degree: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of χ_d; at d = ∞ the single node 1, because features are functions of T(m, r) there.
 
-    Beside other averages low dimensions get no more than 100 nodes, 140 for features with kinks.
-    Alone, gradients with kinks need more nodes than V and U.
+    Features of a polynomial σ of this `degree` are polynomials of s². Of others, beside other averages low
+    dimensions get no more than 100 nodes, 140 for features with kinks. Alone, gradients with kinks need more
+    nodes than V and U.
     """
     if math.isinf(d):
         return np.ones(1), np.ones(1)
+    if n is None and degree is not None:
+        n = degree // 2 + 1
     if n is None and d < LOW and not alone:
         panels = 14 if kinked else 10
         return _core.panels_chi(d, _more(panels) if finer else panels)
@@ -65,9 +98,18 @@ def kinked_chi(d: float, n: int | None, *, alone: bool, finer: bool = False) -> 
     return _core.ChiPanels(d, _more(panels.panels)) if finer else panels
 
 
-def kinked_direction(finer: bool = False) -> _core.NormalPanels:
-    """Panels of one direction of Gaussian inputs, for features with kinks."""
-    return _core.NormalPanels(_more(ALONG) if finer else ALONG)
+def kinked_direction(z: FloatArray, shares: FloatArray, finer: bool = False) -> _core.NormalPanels:
+    """Panels of one direction of Gaussian inputs, for features with kinks.
+
+    They end where Gauss nodes z with larger |z| have negligible shares of what is averaged.
+    """
+    sizes = np.abs(z)
+    beyond = np.array([shares[sizes > size].sum() for size in sizes])
+    end = min(max(REACH, float(sizes[beyond < NEGLIGIBLE].min())), MOST_REACH)
+    if shares[sizes > REACH].sum() <= LOST:
+        end = REACH
+    panels = ALONG + 2 * math.ceil((end**2 - REACH**2) / (2 * PER_PANEL))  # even: kinks are often at 0
+    return _core.NormalPanels(_more(panels) if finer else panels, end)
 
 
 def chi_beside_kinks(d: float, finer: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -96,7 +138,7 @@ def _more(n: int) -> int:
 
 
 def tensor(rules: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    """The tensor product of rules whose nodes are numbers or rows."""
+    """The tensor product of rules whose nodes are numbers or rows, the first outermost."""
     total = math.prod(len(w) for _, w in rules)
     memory(24.0 * total * sum(nodes.size // len(w) for nodes, w in rules), "nodes", total)
     points, weights = np.empty((1, 0)), np.ones(1)
@@ -104,13 +146,31 @@ def tensor(rules: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, 
         rows = nodes.reshape(len(w), -1)
         points = np.concatenate([np.repeat(points, len(w), axis=0), np.tile(rows, (len(points), 1))], axis=1)
         weights = np.multiply.outer(weights, w).ravel()
-    return pruned(points, weights)
+    return points, weights
 
 
-def pruned(points: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leave out the lightest nodes whose weights together are below NEGLIGIBLE."""
-    order = np.argsort(weights)
-    light = order[np.cumsum(weights[order]) < NEGLIGIBLE]
-    keep = np.ones(len(weights), dtype=bool)
-    keep[light] = False
+def importance(weights: FloatArray, labels: Sequence[FloatArray]) -> FloatArray:
+    """How much nodes count relative to their weights: 1, or y²/E y² where that is more, if the light nodes
+    of some label have more than a share LOST of its E y².
+    """
+    heavy, light = np.ones(len(weights)), ~_kept(weights)
+    for y in labels:
+        mean = weights @ y**2
+        if mean > 0 and weights[light] @ y[light] ** 2 > LOST * mean:
+            heavy = np.maximum(heavy, y**2 / mean)
+    return heavy
+
+
+def pruned(
+    points: FloatArray, weights: FloatArray, heavy: FloatArray | float | None = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Leave out the nodes that together count less than NEGLIGIBLE; if `heavy` is None, those of weight 0."""
+    keep = weights > 0 if heavy is None else _kept(weights * heavy)
     return points[keep], weights[keep] / weights[keep].sum()
+
+
+def _kept(shares: FloatArray) -> npt.NDArray[np.bool_]:
+    order = np.argsort(shares)
+    keep = np.ones(len(shares), dtype=bool)
+    keep[order[np.cumsum(shares[order]) < NEGLIGIBLE]] = False
+    return keep

@@ -17,24 +17,13 @@ from ..data import KINDS, DataLaw, Dataset
 from ..data._links import hermite_table
 from ..data._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ..data._symmetry import Radius, Symmetry
-from ..init._blocks import SpherePoint
-from ._node_rules import (
-    PLAIN_GRID,
-    SMOOTH_GRID,
-    chi,
-    chi_beside_kinks,
-    count,
-    kinked_chi,
-    kinked_direction,
-    pruned,
-    tensor,
-)
+from ._node_rules import PLAIN_GRID, counts, importance, pruned, tensor
+from ._rows import Rows, degree, rows_of
 
 if TYPE_CHECKING:
     from ..model import Model
 
 MAX_PLAIN_ROW = 3  # rows of parameters so short need no symmetry
-MAX_CUBE = 16  # directions of a hypercube that are enumerated
 
 
 @dataclass(frozen=True)
@@ -50,7 +39,9 @@ class Nodes:
     shares: tuple[float, ...] = (1.0,)  # of |w|² in the radii at d = inf
     noise: float = 0.0
     panels: int | None = None  # of s, if features are projections in them
-    along: int | None = None  # of the one direction, if features are projections in these
+    along: tuple[int, float] | None = (
+        None  # of the one direction, with their end, if features are projections in these
+    )
     own_dims: tuple[float, ...] = ()  # as dims, at the law's own d
     exact: bool = False  # the nodes are the law itself
 
@@ -63,7 +54,7 @@ def nodes_of(model: Model, limit: bool, n: int | None, finer: bool = False) -> N
         radii = tuple(r for r in symmetry.radii if r.dim > 0 and r.share > 0)
         dims = tuple(math.inf if limit else r.dim for r in radii)
         if symmetry.inputs != "hypercube" or all(map(math.isinf, dims)):
-            return _mixture(law, symmetry, radii, dims, _rows(model, symmetry, dims, n, finer))
+            return _mixture(law, symmetry, radii, dims, rows_of(model, symmetry, dims, n, finer))
         if not (_short(model) and law._nodes):
             raise ValueError(
                 f"data must have d=inf to be reduced on the hypercube, got d={law.d}: across its directions "
@@ -90,69 +81,8 @@ def _reduced_laws() -> str:
     return ", ".join(f"{law.__name__} {law._reduced_if}".rstrip() for law in laws)
 
 
-def kinked(model: Model) -> bool:
-    """Whether features have kinks."""
-    return len(model.network.activation.kinks) > 0
-
-
 def _short(model: Model) -> bool:
     return model.row is not None and model.row <= MAX_PLAIN_ROW
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Nodes [z, s] of x before it is stretched, and the panels that features are projected in."""
-
-    nodes: FloatArray
-    weights: FloatArray
-    panels: int | None = None  # of s
-    along: int | None = None  # of z
-
-
-def _rows(model: Model, symmetry: Symmetry, dims: tuple[float, ...], n: int | None, finer: bool) -> Rows:
-    p, kinks = len(symmetry.directions), kinked(model)
-    projected = kinks and model.network.activation.pieces is not None  # of others kinks remain
-    sphere = symmetry.inputs == "sphere" and not any(map(math.isinf, dims))
-    if projected and n is None and p == 1 and symmetry.inputs != "hypercube" and not sphere:
-        return _along(dims, finer)
-    if sphere:
-        # |x|² = d ties the norm across the directions to z: one row [z, |x⊥|] per node.
-        point = SpherePoint(math.sqrt(p + sum(dims)), p, dims)
-        return Rows(*pruned(*point.quadrature(count(SMOOTH_GRID, p, n, finer))))
-    z, w = _directions(symmetry, n, finer)
-    if not dims:
-        return Rows(z, w)
-    alone = p == 0 and len(dims) == 1
-    panels = kinked_chi(dims[0], n, alone=alone, finer=finer) if projected and len(dims) == 1 else None
-    if panels is None:
-        norms = [chi(dim, n, alone=alone, kinked=kinks, finer=finer) for dim in dims]
-        return Rows(*tensor([(z, w), *norms]))
-    s, w_s = panels.rule
-    rows = np.column_stack([np.repeat(z, len(s), axis=0), np.tile(s, len(z))])
-    return Rows(rows, np.multiply.outer(w, w_s).ravel(), panels=panels.panels)
-
-
-def _along(dims: tuple[float, ...], finer: bool) -> Rows:
-    """One direction of Gaussian x and features with kinks: projected in panels of the direction."""
-    along = kinked_direction(finer)
-    z, w = along.rule
-    if not dims:
-        return Rows(z[:, None], w, along=along.panels)
-    s, w_s = chi_beside_kinks(dims[0], finer)
-    rows = np.column_stack([np.tile(z, len(s)), np.repeat(s, len(z))])
-    return Rows(rows, np.multiply.outer(w_s, w).ravel(), along=along.panels)
-
-
-def _directions(symmetry: Symmetry, n: int | None, finer: bool) -> tuple[FloatArray, FloatArray]:
-    p = len(symmetry.directions)
-    if p == 0:
-        return np.empty((1, 0)), np.ones(1)
-    if symmetry.inputs != "hypercube":
-        return tensor([_core.gauss_hermite(count(SMOOTH_GRID, p, n, finer))] * p)
-    if p > MAX_CUBE:
-        raise ValueError(f"data must have at most {MAX_CUBE} directions on the hypercube, got {p}")
-    cube = np.stack(np.meshgrid(*[[-1.0, 1.0]] * p, indexing="ij"), axis=-1).reshape(-1, p)
-    return cube, np.full(len(cube), 0.5**p)
 
 
 def _mixture(
@@ -199,12 +129,30 @@ def _plain(model: Model, n: int | None, finer: bool) -> Nodes:
     parts = law._parts()
     if parts is None:
         raise ValueError(f"data must be a finite or Gaussian law to be reduced, got {law!r}")
-    g, w = tensor([_core.gauss_hermite(count(PLAIN_GRID, d, n, finer))] * d)
+    power = degree(model)
+    found = counts(PLAIN_GRID, d, _degrees(parts, d), power, n, finer)
+    g, w = tensor([_core.gauss_hermite(nodes) for nodes in found])
+    heavy = None if power is not None else importance(w, [_label(part, g) for part in parts])
+    g, w = pruned(g, w, heavy)
     rows = np.concatenate([part.root(g) for part in parts])
     weights = np.concatenate([part.weight * w for part in parts])
     targets = np.concatenate([_label(part, g) for part in parts])
     noise = sum(part.weight * part.noise**2 for part in parts)
     return Nodes(names, (), (), rows, weights, targets, (), noise)
+
+
+def _degrees(parts: list[GaussianPart], d: int) -> tuple[int, ...] | None:
+    """The degree of y, which any coordinate may have; None if y is no polynomial."""
+    total = 0
+    for label in (part.label for part in parts):
+        if isinstance(label, HermiteLabel):
+            total = max(total, *(sum(alpha) for alpha in label.coefficients))
+        elif isinstance(label, NetworkLabel):
+            known = label.network.activation._core.facts
+            if not known.is_polynomial:
+                return None
+            total = max(total, known.degree)
+    return (total,) * d
 
 
 def _label(part: GaussianPart, g: FloatArray) -> FloatArray:

@@ -20,7 +20,8 @@ from ..init._scalar import MOST_NODES
 from ._init import reduced_init
 from ._inputs import inputs_of
 from ._model import ReducedModel
-from ._nodes import Nodes, kinked, nodes_of
+from ._nodes import Nodes, nodes_of
+from ._rows import kinked
 from ._sphere import on_sphere
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ class Features(_core.ReducedFeatures):
         dims: tuple[float, ...],
         rows: FloatArray,
         panels: int | None = None,
-        along: int | None = None,
+        along: tuple[int, float] | None = None,
         scale: float = 1.0,
     ) -> None:
         chi = None if panels is None else _core.ChiPanels(dims[0], panels)
-        normal = None if along is None else _core.NormalPanels(along)
+        normal = None if along is None else _core.NormalPanels(*along)
         super().__init__(
             activation._core,
             has_a=has_a,

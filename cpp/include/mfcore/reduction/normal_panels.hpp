@@ -27,9 +27,11 @@ public:
         bool kinked;          // whether the function has kinks at the ends of the range
     };
 
-    explicit NormalPanels(Index panels);
+    /// Panels of [-end, end]; 1e-16 of the mass is beyond the default.
+    explicit NormalPanels(Index panels, double end = 8.3);
 
     Index panels() const { return static_cast<Index>(panels_.size()); }
+    double end() const { return panels_.back().high; }
     Index size() const { return panels() * kOrder; }
     const Rule& rule() const { return rule_; }  ///< kOrder nodes of each panel, and their probabilities
 
