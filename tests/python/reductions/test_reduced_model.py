@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core
+from mfcore.data._symmetry import Part, Radius, Symmetry
 from problems import STEP
 
 INF = math.inf
@@ -280,3 +281,9 @@ def test_reduced_models_pickle_and_copy():
         assert mf.risk(twin, start) == mf.risk(model, start)
         np.testing.assert_array_equal(mf.grad_psi(twin, z, start), mf.grad_psi(model, z, start))
         assert isinstance(twin._compiled, _core.ReducedFeatures)
+
+
+def test_a_symmetry_of_unknown_inputs_is_refused():
+    """They were averaged as if they were Gaussian."""
+    with pytest.raises(ValueError, match=r"inputs of a symmetry must be one of .* got 'laplace'"):
+        Symmetry(("s1",), (Radius("r", 4),), (Part(1.0, (1.0, 1.0), 1.0),), inputs="laplace")
