@@ -8,6 +8,7 @@
 
 #include "base/pieces.hpp"
 #include "mfcore/base/errors.hpp"
+#include "reduction/wide.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 namespace {
@@ -62,6 +63,7 @@ Smoother::Smoother(const Activation& sigma, double d) : sigma_(sigma), d_(d) {
         pieces_ = std::make_shared<const Pieces>();
         return;
     }
+    if (!known.polynomial) wide_ = std::make_shared<const WideAverages>(sigma, d);
     for (int k = 0; k < kSpreads; ++k) rules_.push_back(smooth_rule(sigma, d, widest(k)));
 }
 
@@ -155,6 +157,11 @@ void Smoother::evaluate(Index n, const double* m, const double* R, double* S, do
     const bool slopes = S_m || S_R, curved = !pieces_ && facts(sigma_).curved;
     for (Index i = 0; i < n; ++i) {
         double value = 0, by_m = 0, by_R = 0;
+        if (wide_ && wide_->applies(m[i], R[i])) {
+            wide_->evaluate(m[i], R[i],
+                            {.S = S + i, .m = S_m ? S_m + i : nullptr, .R = S_R ? S_R + i : nullptr});
+            continue;
+        }
         for_nodes(m[i], R[i], [&](Index count, const double* u, const double* weight) {
             std::array<double, kNodes> z, f, g;
             for (Index k = 0; k < count; ++k) z[k] = m[i] + R[i] * u[k];
@@ -190,6 +197,10 @@ void Smoother::curvature(Index n, const double* m, const double* R, double* S_mm
                          double* S_RR) const {
     for (Index i = 0; i < n; ++i) {
         double mm = 0, mR = 0, RR = 0;
+        if (wide_ && wide_->applies(m[i], R[i])) {
+            wide_->evaluate(m[i], R[i], {.mm = S_mm + i, .mR = S_mR + i, .RR = S_RR + i});
+            continue;
+        }
         if (sigma_.is_piecewise()) {
             for (std::size_t k = 0; R[i] > 0 && k < sigma_.knots.size(); ++k) {
                 const double tau = (sigma_.knots[k] - m[i]) / R[i];

@@ -46,6 +46,48 @@ def smooth(sigma, d, m, R):
     return S, S_m, S_R
 
 
+def refined(sigma, d, m, R):
+    """S, its derivatives by m and R, and those of second order, by panels refined where m + R u is small."""
+    reach = min(math.inf if d == INF else math.pi / 2, 12.0 if d == INF or d < 20 else 12 / math.sqrt(d))
+    centre = -m / R if d == INF else math.asin(np.clip(-m / R, -1, 1))
+    steps = np.concatenate([np.linspace(0, 60 / R, 60), np.geomspace(60 / R, max(2 * reach, 70 / R), 60)])
+    edges = np.concatenate([np.linspace(-reach, reach, 301), centre + steps, centre - steps])
+    edges = np.unique(np.clip(edges, -reach, reach))
+    x, w = special.roots_legendre(20)
+    half = np.diff(edges)[:, None] / 2
+    angle = (edges[:-1, None] + half * (1 + x)).ravel()
+    u, density = (angle, np.exp(-(angle**2) / 2)) if d == INF else (np.sin(angle), np.cos(angle) ** (d - 2))
+    p = (half * w).ravel() * density
+    p /= p.sum()
+    z = m + R * u
+    f, slope, bend = sigma(z), sigma.derivative(z), sigma.second_derivative(z)
+    return [p @ f, p @ slope, p @ (u * slope), p @ bend, p @ (u * bend), p @ (u * u * bend)]
+
+
+@pytest.mark.parametrize("kind", ["tanh", "sigmoid", "erf", "softplus", "gelu"])
+@pytest.mark.parametrize("d", [2, 3, 5, 19, 40, 320, INF])
+def test_averages_that_spread_far_are_exact(kind, d):
+    """At spreads above 128 rules in u do not resolve σ: E tanh(.5 + 1e4 u) was 0 where it is 7e-5."""
+    sigma, root = SMOOTH[kind], 1.0 if d == INF else math.sqrt(d)
+    smoother = _core.Smoother(sigma._core, d)
+    for spread in (8.5, 30.0, 300.0, 1e5):
+        R = np.array([spread * root])
+        inside = [0.4 * R[0], -0.85 * R[0]] if spread > 100 else []
+        for m in (0.0, 0.3, -2.0, *inside, R[0] + 40):
+            at = np.array([m])
+            got = [float(v[0]) for v in (*smoother.evaluate(at, R), *smoother.curvature(at, R))]
+            want = refined(sigma, d, m, R[0])
+            size = max(R[0], abs(m)) if kind in ("softplus", "gelu") else 1.0
+            assert got[0] == pytest.approx(want[0], abs=1e-13 * size)
+            assert got[1:] == pytest.approx(want[1:], abs=1e-12)  # rounding of the reference
+
+
+@pytest.mark.parametrize("kind", ["tanh", "erf"])
+def test_odd_averages_that_spread_far_are_exactly_zero(kind):
+    S, _, _ = smooth(SMOOTH[kind], 5, np.zeros(3), np.array([1e2, 1e4, 1e8]))
+    assert not S.any()
+
+
 @settings(max_examples=60, deadline=None)
 @given(d=dimensions, share=st.floats(-0.999, 0.999))
 def test_the_tail_is_the_incomplete_beta_function(d, share):

@@ -13,6 +13,8 @@ class Pieces;
 }
 namespace mfcore::inline MFCORE_LEVEL::inline reduction {
 
+class WideAverages;  // of the implementation
+
 /// Evaluates S_d for one activation and one dimension.
 class Smoother {
 public:
@@ -45,9 +47,10 @@ private:
 
     Activation sigma_;
     double d_;
-    std::vector<DirectionTable> table_;     // piecewise linear: one; none otherwise
-    std::vector<Rule> rules_;               // smooth: rules_[k] serves spreads of m + R u up to 2^{k/2}
-    std::shared_ptr<const Pieces> pieces_;  // with kinks: in place of these
+    std::vector<DirectionTable> table_;         // piecewise linear: one; none otherwise
+    std::vector<Rule> rules_;                   // smooth: rules_[k] serves spreads of m + R u up to 2^{k/2}
+    std::shared_ptr<const Pieces> pieces_;      // with kinks: in place of these
+    std::shared_ptr<const WideAverages> wide_;  // smooth: in place of these where R is large
 };
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline reduction
