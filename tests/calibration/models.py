@@ -27,6 +27,7 @@ KINDS = (
     "one direction",
     "two directions",
     "trained output",
+    "one input",
 )
 
 
@@ -52,7 +53,8 @@ def problem(family: str, number: int) -> Problem:
     kind = KINDS[number % len(KINDS)]
     d = 2 * int(rng.integers(3, 120)) + FAMILIES.index(family)
     activation = _activation(rng, family, kind)
-    network = mf.Network(activation, output="trained" if kind == "trained output" else "one")
+    trained = kind in ("trained output", "one input")
+    network = mf.Network(activation, output="trained" if trained else "one")
     std = float(rng.uniform(0.2, 1.2))
     init: Any = mf.init.Gaussian(std / math.sqrt(d))
     if kind.startswith("d = inf"):
@@ -60,6 +62,9 @@ def problem(family: str, number: int) -> Problem:
     if kind == "trained output":
         w = mf.init.Normal(0.0, std / math.sqrt(d))
         init = mf.init.Product(a=mf.init.Normal(0.0, float(rng.uniform(0.3, 1))), w=w)
+    if kind == "one input":  # long enough for neurons near the origin to part
+        scalars = [mf.init.Normal(float(0.5 * rng.normal()), float(rng.uniform(0.3, 1.2))) for _ in range(2)]
+        init = mf.init.Product(a=scalars[0], w=scalars[1])
     ridge = float(10 ** rng.uniform(-3, -1)) if rng.random() < 0.3 else 0.0
     model = mf.Model(data=_data(rng, kind, d), network=network, init=init, ridge=ridge)
     # Fewer nodes where there are thousands: the limit with these is as good a problem.
@@ -69,7 +74,8 @@ def problem(family: str, number: int) -> Problem:
         reduced = replace(reduced, initial=mf.ReducedInit([chi]) if number % 16 < 8 else chi)
     free = 1 if kind[:2] in ("is", "d ") else 3 if kind == "two directions" else 2
     warm = model.reduce() if kind.startswith("isotropic") else None
-    horizon = float(10 ** rng.uniform(-1, 1 if free == 1 else 0.5))
+    lengths = (-0.5, 1.3) if kind == "one input" else (-1.0, 1.0) if free == 1 else (-1.0, 0.5)
+    horizon = float(10 ** rng.uniform(*lengths))
     times = tuple(horizon * np.array([0.0, 0.1, 0.3, 0.6, 1.0]))
     jko = mf.JKO(horizon / 2 ** int(rng.integers(4, 8)), count=int(rng.integers(24, 150)))
     on_grid = hasattr(reduced.initial, "_blocks") and free == 1
@@ -100,12 +106,17 @@ def _data(rng: np.random.Generator, kind: str, d: int) -> Any:
         return mf.data.MultiIndex(d, [0.0, *rng.normal(size=3)], 1)
     if kind == "two directions":
         return mf.data.MultiIndex(d, {(1, 0): rng.normal(), (1, 1): rng.normal(), (0, 2): rng.normal()}, 2)
+    if kind == "one input":
+        X = rng.uniform(-2, 2, size=(int(rng.integers(6, 24)), 1))
+        y = np.sin(rng.uniform(0.5, 3) * X[:, 0] + rng.uniform(0, 3)) + 0.3 * rng.normal()
+        return mf.data.Dataset(X, y)
     return mf.data.IsotropicGaussians(_dimension(kind, d), delta)
 
 
 def _activation(rng: np.random.Generator, family: str, kind: str) -> Any:
     few, most = _KNOTS[family]
-    piecewise = "piecewise" in kind or ("smooth" not in kind and rng.random() < 0.5)
+    either = "smooth" not in kind and kind != "one input"
+    piecewise = "piecewise" in kind or (either and rng.random() < 0.5)
     if not piecewise:
         return getattr(mf.activations, _SMOOTH[family][int(rng.integers(3))])
     n = int(rng.integers(few, most + 1))

@@ -89,6 +89,8 @@ def _references(model: mf.ReducedModel) -> tuple[Any, Any]:
     if len(blocks) == 1 and hasattr(model.initial, "_blocks"):
         return mf.Atoms(16384, rtol=1e-12, atol=1e-14), mf.Atoms(8192, rtol=1e-11, atol=1e-13)
     few, many = {1: (30, 40), 2: (2, 3), 3: (2, 2)}[len(free)]
+    if len(free) == 2 and len(model.weights) < 64:  # features that cost little
+        few, many = 5, 6
     rtol = {1: 1e-12, 2: 1e-9, 3: 1e-9}[len(free)]
     fine, less = (16, 16) if len(free) < 3 else (12, 9)
     finest = mf.Atoms(start=_cloud(blocks, many, fine), rtol=rtol, atol=1e-2 * rtol)

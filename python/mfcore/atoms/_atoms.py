@@ -30,9 +30,10 @@ class Atoms:
     for what the noise of a radius' hidden directions does.
 
     `Trajectory.error` is how far the risk is from R(ρ_t), ρ_t the exact flow from ρ₀ at the time recorded
-    with the features of the reduction: by ρ₀ as atoms and by the steps. It comes from a coarser run beside
-    this one (tolerances 32 times as large or steps 2h; with Gauss nodes half as many per coordinate), which
-    takes about half the time of this one. It is inf where the coarser run ended before this one.
+    with the features of the reduction: by ρ₀ as atoms and by the steps. It comes from coarser runs beside
+    this one: tolerances 32 times as large or steps 2h, which takes about half the time of this one, and with
+    Gauss nodes in k coordinates half, three quarters and a quarter as many in each, which take about (3/4)^k
+    of it. It is inf where a coarser run ended before this one.
     With noise it is one standard error of independent draws, and the bias of the step is not in it.
 
     Args:

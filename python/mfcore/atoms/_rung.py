@@ -27,7 +27,7 @@ from ._carried import Carried
 from ._companions import Companions
 from ._field import chunks, features_at, gradients_at
 from ._panels import LEAST, NODES, Mesh, doubled, start_mesh
-from ._starts import FEW, curve, filling, freedom, gauss
+from ._starts import FEW, coarser, curve, filling, freedom, gauss
 
 if TYPE_CHECKING:
     from ._atoms import Atoms
@@ -104,7 +104,7 @@ class AtomRung:
             return (*gauss(initial, 1), [])
         each = min(int(round(count ** (1 / free), 9)), _MOST_GAUSS)
         if each >= min(FEW, count) or free == 1:
-            return (*gauss(initial, each), [gauss(initial, n) for n in (each // 2, each // 4) if n > 0])
+            return (*gauss(initial, each), [gauss(initial, n) for n in coarser(each)])
         self._check_memory(count)
         points, weights = filling(initial, count, self._seed)
         few = max(1, count // 4)

@@ -60,6 +60,16 @@ def gauss(initial: Any, per_coordinate: int) -> Atoms:
     return pruned(np.asarray(points, dtype=np.float64), np.asarray(weights, dtype=np.float64))
 
 
+def coarser(each: int) -> list[int]:
+    """Numbers of Gauss nodes that `each` of them are compared with: half, some three quarters, and a quarter.
+
+    The second is odd where `each` is even, so that just one of the two rules has a node in the middle.
+    """
+    between = each * 3 // 4
+    counts = [each // 2, between if (each - between) % 2 else between - 1, each // 4]
+    return [n for n in counts if n > 0]
+
+
 def filling(initial: Any, count: int, seed: int) -> Atoms:
     """`count` atoms of equal mass at Sobol points mapped by quantiles (random draws for laws made by
     hand).

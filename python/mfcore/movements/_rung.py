@@ -16,7 +16,7 @@ from ..model import Model
 from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 from ..runs._clock import FixedClock
-from ..runs._difference import error_between
+from ..runs._difference import ALIGNED, error_between
 from ..runs._ends import End, Ended
 from ..runs._reduced import reduced_of
 from ..runs._rung import State
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 # multiple of the companion's difference that is stated as error; chosen on the models `tuning` of `python -m
 # tests.calibration`
 _FACTOR = 2.5
+# cosine assumed at least between residual and difference where ρ₀ is Gauss nodes, whose errors and those of
+# the steps may cancel; chosen on the kind `one input` of these
+_ALIGNED_GAUSS = 0.3
 _EVALUATIONS = 40  # evaluations of all features in one step: about ten Newton steps, with second derivatives
 _DEAREST = 0.5  # seconds that one of these may take; else the method refuses
 
@@ -70,8 +73,12 @@ class JkoRung:
             field = TableEnergy.around(self.reduced, threads, points)
             if not isinstance(field, TableEnergy):
                 _check_cost(self.reduced, len(points))
+        of_law = start is None and self.reduced.temperature == 0
+        nodes = gauss_coordinates(self.reduced) if of_law else 0
+        self._aligned = _ALIGNED_GAUSS if nodes > 1 else ALIGNED
         energy, place = _begin(field, start, method.count)
-        coarse, half = _begin(field, start, _coarser(self.reduced, start, method.count))
+        # The companion has half as many atoms or cells, or half the Gauss nodes of each coordinate.
+        coarse, half = _begin(field, start, max(1, method.count // 2 ** max(nodes, 1)))
         self._point = _Point(energy, coarse, place, half, 0, 0, 0, -math.inf, math.inf)
         self._error: tuple[int, float] | None = None  # that of the risk after so many steps
 
@@ -127,7 +134,8 @@ class JkoRung:
                     other = 0.5 * (other + after)
             reduced = self.reduced
             power = float(reduced.weights @ reduced.targets**2)
-            self._error = point.steps, _FACTOR * error_between(point.place.residual, other, power)
+            difference = error_between(point.place.residual, other, power, aligned=self._aligned)
+            self._error = point.steps, _FACTOR * difference
         return point.place.risk, self._error[1]
 
     def observed(self) -> Mapping[str, float]:
@@ -246,12 +254,6 @@ def _check_model(reduced: ReducedModel) -> None:
         if e < 0 or (e > 0 and not radius):
             raise ValueError(f"volume must be > 0 for coordinates >= 0, else 0, got {e:g} for {name}")
     reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
-
-
-def _coarser(reduced: ReducedModel, start: Cloud | Density | None, count: int) -> int:
-    """Number of atoms or cells of the companion: half, or half the Gauss nodes of each coordinate."""
-    halvings = gauss_coordinates(reduced) if start is None and reduced.temperature == 0 else 0
-    return int(max(1, count // 2 ** max(halvings, 1)))
 
 
 def _check_cost(reduced: ReducedModel, atoms: int) -> None:

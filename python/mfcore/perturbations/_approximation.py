@@ -14,6 +14,7 @@ from ..measures._evaluators import evaluator_of
 from ..measures._measure import as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ..model import Model
+from ..reductions._given import convex
 from ..reductions._model import ReducedModel
 from ..reductions._project import Coordinates
 
@@ -31,7 +32,8 @@ def approximation_gap(
 
     The gap is ∫U(θ, θ)dρ − ∫∫U dρdρ. Of a model and a measure in reduced coordinates it is that of neurons
     in independent uniform directions, whose U(θ, θ) is that of any of them. Of a `ReducedModel` it is the
-    gap of N reduced points, each averaged over its directions.
+    gap of N reduced points, each averaged over its directions; with weights of either sign it can be < 0, and
+    is E R_N − R(ρ) alone.
 
     Args:
         model: A model, or a `ReducedModel`.
@@ -53,7 +55,9 @@ def approximation_gap(
     if isinstance(model, Model) and isinstance(target, ReducedModel):
         points = _any_direction(model, target, points)
         evaluator = evaluator_of(model, expectation, threads)
-    return max(float(weights @ _own(evaluator, points)) - f_square, 0.0)
+    gap = float(weights @ _own(evaluator, points)) - f_square
+    signed = isinstance(target, ReducedModel) and not convex(target)
+    return gap if signed else max(gap, 0.0)  # but for rounding the gap of positive weights is ≥ 0
 
 
 def path_norm(model: AnyModel, measure: MeasureLike, *, norm: float = 2.0, power: float = 1.0) -> float:

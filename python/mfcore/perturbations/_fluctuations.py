@@ -40,11 +40,11 @@ from ._linear import merged
 from ._moments import by_differences, by_variations
 from ._on_nodes import nodes_of
 from ._sgd_noise import added
+from ._start_nodes import Moments, most_nodes, of_nodes
 
 _SMOOTH = (64, 24, 12)  # Gauss nodes of each coordinate of normal inputs in 1, 2, 3 dimensions
 _LINEAR = (16, 16, 12, 8, 5, 4, 3, 3, 2, 2, 2, 2)  # the same for linear networks
 _ENOUGH = 1e-6  # change of f, relative to 1 + |f|, when steps are halved, where variations are integrated
-_FEWEST, _MOST = 6, 32  # Gauss nodes in each random coordinate; where fewer are allowed ρ₀ is sampled
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,11 +54,14 @@ class Fluctuations:
     Attributes:
         t: Times.
         risk: R of the limit.
-        output: lim N E‖f_N − f‖².
+        output: lim N E‖f_N − f‖². Where the weights of a `ReducedModel` have either sign, the norm has their
+            absolute values.
         variance: lim N Var R_N.
-        offset: lim N (E R_N − R) = output + 2E[(f − y)b], where b = lim N (E f_N − f) is the bias of f.
-        error: Bound on the errors of the three by steps in time or, where they are differences of runs, by
-            these, at each time. It does not know what nodes of the data and atoms of ρ₀ leave out.
+        offset: lim N (E R_N − R) = output + 2E[(f − y)b], where b = lim N (E f_N − f) is the bias of f; with
+            weights of either sign these replace their absolute values in `output`.
+        error: Errors of the four at each time, the largest: by steps in time or, where they are differences
+            of runs, by these; and by the Gauss nodes of ρ₀, the sum of the differences to two rules with
+            fewer nodes. It does not know what nodes of the data leave out, or atoms that are given or drawn.
         sampling: Standard errors of the three by the draws of ρ₀ and of Langevin noise, (3, times), the field
             that they make taken as exact; 0 where atoms are Gauss nodes or given.
         atoms: The atoms that stand for ρ₀.
@@ -108,14 +111,17 @@ def fluctuations(
         horizon: T.
         save_at: Times, or how many, evenly from 0 to T.
         start: Atoms that stand for ρ₀. None: Gauss nodes of the model's initial law where `atoms` of them
-            give 6 in each random coordinate (32 at most), all its points if it is a law of points, else
-            `atoms` draws: the result is then that of the empirical law of these draws.
+            give 6 in each random coordinate, fewer than `atoms` where that changes nothing; all its points if
+            it is a law of points; else `atoms` draws: the result is then that of the empirical law of these
+            draws.
         sgd: κ = h·N of one-pass SGD on independent samples, held fixed as N → ∞; 0: the particles of
             `mf.Particles`. A finite dataset that is passed through in random order, as `mf.SGD` does, has
             none of the terms of the noise, and another bias.
         batch: Samples in a step of SGD.
-        atoms: Most atoms. The cost is proportional to their square: a step with 256 of them in four
-            dimensions and 1700 nodes takes 0.4 s on one core.
+        atoms: Most atoms. The cost is proportional to their square, and half as much again by the rules
+            with fewer nodes: a step with 256 of them in four dimensions and 1700 nodes takes 0.4 s on one
+            core. Where neurons part, as near the origin with long horizons, 16 nodes in each of two
+            coordinates leave 1 to 10 %, as `error` says, and 32 leave a third of that.
         expectation: For laws without nodes `mf.MonteCarlo(samples, rng)`. None: Gauss nodes of normal inputs,
             in up to 3 dimensions (64, 24² or 12³ of them), 12 for linear networks.
         rng: For draws, and for Brownian paths.
@@ -140,13 +146,52 @@ def fluctuations(
     times = places(save_at, "save_at", end)
     field = _field(model, expectation)
     noise = seed_of(rng) if model.temperature > 0 else None
-    points, masses, random = _start(model, start, check.count(atoms, "atoms"), rng)
+    most = check.count(atoms, "atoms")
+    law = _product(model) if start is None else None
+    each = 0 if law is None else most_nodes(law, most)
+
+    def moments(points: FloatArray, masses: FloatArray, random: bool = False) -> Moments:
+        return _moments(field, points, masses, times, kappa, batch, noise, random)
+
+    if law is not None and each > 0:
+        found, of_rule = of_nodes(law, each, moments)
+    else:
+        found, of_rule = moments(*_start(model, start, most, rng)), np.zeros(len(times))
+    risk, output, variance, offset = found.values
+    return Fluctuations(
+        t=times,
+        risk=risk,
+        output=output,
+        variance=variance,
+        offset=offset,
+        error=found.error + of_rule,
+        sampling=found.sampling,
+        atoms=found.atoms,
+    )
+
+
+def _moments(
+    field: Field,
+    points: FloatArray,
+    masses: FloatArray,
+    times: FloatArray,
+    kappa: float,
+    batch: int,
+    noise: int | None,
+    random: bool,
+) -> Moments:
+    """The moments of one set of atoms, drawn if `random`; those without mass, and repeated ones, are left out
+    first.
+    """
+    if noise is None:  # one atom, one path
+        points, masses = merged(points, masses)
+    points, masses = points[masses > 0], masses[masses > 0] / masses.sum()
     if isinstance(field, NeuronField) and field.smooth:
         precise = () if kappa > 0 else (_ENOUGH, FIRST_STEPS // 2)  # noise of SGD comes by differences
         steps = steps_for(field, points, masses, times, *precise)
         f, totals, each = by_variations(field, points, masses, times, steps, noise)
     else:
-        check.memory(16.0 * len(points) ** 2, "atoms" if start is None else "start", len(points))
+        check.memory(16.0 * len(points) ** 2, "atoms", len(points))
         check_cost(len(points), len(points), field, FIRST_STEPS)
         steps = steps_for(field, points, masses, times)
         check_cost(len(points), len(points), field, steps)
@@ -157,12 +202,9 @@ def fluctuations(
         assert isinstance(field, NeuronField)
         totals += added(field, points, masses, times, steps, kappa, batch)
     output, variance, bias = totals[0]
-    return Fluctuations(
-        t=times,
-        risk=np.square(f - field.targets) @ field.weights + field.noise,
-        output=output,
-        variance=variance,
-        offset=output + bias,
+    risk = np.square(f - field.targets) @ field.weights + field.noise
+    return Moments(
+        values=np.stack([risk, output, variance, output + bias]),
         error=np.abs(totals[0] - totals[1]).max(axis=0),
         sampling=_standard_error(each, masses) if random else np.zeros((3, len(times))),
         atoms=len(points),
@@ -215,37 +257,30 @@ def _field(model: AnyModel, expectation: Expectation | None) -> Field:
 def _start(
     model: AnyModel, start: MeasureLike | None, most: int, rng: RNG
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Atoms and masses that stand for ρ₀, those without mass left out; and whether anything was drawn."""
+    """Atoms and masses that stand for ρ₀, given or drawn; and whether anything was drawn."""
     noisy = model.temperature > 0
     if isinstance(model, Model) and noisy and model.network.sphere:
         raise ValueError(
             f"model must have temperature 0 for fluctuations on the sphere, got {model.temperature:g}"
         )
-    if start is None:
-        points, weights, random = _of_law(model, most, rng)
-    else:
-        points, weights = as_measure(start, "start", row_of(model))
-        random = False
-    if not noisy:  # one atom, one path
-        points, weights = merged(points, weights)
-    return points[weights > 0], weights[weights > 0] / weights.sum(), random or noisy
-
-
-def _of_law(model: AnyModel, most: int, rng: RNG) -> tuple[FloatArray, FloatArray, bool]:
+    if start is not None:
+        return *as_measure(start, "start", row_of(model)), noisy
     law: Any = model.initial if isinstance(model, ReducedModel) else model.init
     if isinstance(law, Paired):
         raise ValueError(f"init must draw independent neurons for fluctuations, got {law!r}")
-    if isinstance(law, Points) and model.temperature == 0:
+    if isinstance(law, Points) and not noisy:
         return *as_measure(law.theta, "init", row_of(model)), False
-    if (
-        isinstance(model, Model) and model.temperature == 0 and law is not None
-    ):  # with Gauss nodes, if it is a product
-        names = [f"w{j + 1}" for j in range(int(model.d))]
-        spherical = isinstance(law.parts(model.network).w, Sphere)
-        law = None if spherical else reduced_init(model, names, (), ())
-    if isinstance(law, ReducedInit) and model.temperature == 0:
-        varying = sum(low < high for low, high in law.support())
-        each = int(most ** (1 / max(varying, 1)) + 1e-9)
-        if each >= _FEWEST or varying == 0:
-            return *law.quadrature(min(max(each, 1), _MOST)), False
     return drawn(model, most, rng, "start"), np.full(most, 1 / most), True
+
+
+def _product(model: AnyModel) -> ReducedInit | None:
+    """ρ₀ as a product of independent blocks, which has Gauss nodes; None if it is none, or draws paths."""
+    if model.temperature > 0:
+        return None
+    if isinstance(model, ReducedModel):
+        return model.initial if isinstance(model.initial, ReducedInit) else None
+    if model.init is None or isinstance(model.init, Paired | Points):
+        return None
+    if isinstance(model.init.parts(model.network).w, Sphere):
+        return None
+    return reduced_init(model, [f"w{j + 1}" for j in range(int(model.d))], (), ())

@@ -54,9 +54,13 @@ def by_differences(
     noise: int | None,
     f: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """The same by differences of two orders in the masses."""
+    """The same by differences of two orders in the masses.
+
+    Of nodes with weights of either sign output is the norm with |p_q|, and the third moment what makes of it
+    the offset: 2E[(f − y)b] + Σ_q (p_q − |p_q|)(Df_q)².
+    """
     totals, each = np.zeros((2, 3, len(times))), np.zeros((len(points), 3, len(times)))
-    residual = field.weights * (f - field.targets)
+    residual, sizes = field.weights * (f - field.targets), np.abs(field.weights)
     sources = max(1, _HELD // (4 * len(points) * field.numbers))
     unit = np.eye(len(points))
     for first in range(0, len(points), sources):
@@ -67,9 +71,9 @@ def by_differences(
         for k, (g, b) in enumerate(orders(f, answers, np.array([_SHIFT]))):
             terms = np.stack(
                 [
-                    np.einsum("jtq,q->jt", g**2, field.weights),
+                    np.einsum("jtq,q->jt", g**2, sizes),
                     4 * np.einsum("jtq,tq->jt", g, residual) ** 2,
-                    np.einsum("jtq,tq->jt", b, residual),
+                    np.einsum("jtq,tq->jt", b, residual) + g**2 @ (field.weights - sizes),
                 ],
                 axis=1,
             )

@@ -17,6 +17,7 @@ from ..measures._functions import predict, risk
 from ..measures._measure import Cloud, as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ..model import Model
+from ..reductions._given import convex
 from ._linear import at_atoms
 
 _MOST = 4_000_000  # most pairs of atoms of a transport problem with unequal masses
@@ -136,7 +137,9 @@ def along(
         both = [risk(target, Cloud(*rho), **options) for rho in ((start, here), (end, there))]
         half = np.concatenate([here / 2, there / 2])
         middle = risk(target, Cloud(np.concatenate([start, end]), half), **options)
-        bend = max(4 * (both[0] + both[1] - 2 * middle), 0.0)  # R is a parabola in s
+        bend = 4 * (both[0] + both[1] - 2 * middle)  # R is a parabola in s
+        if isinstance(target, Model) or convex(target):
+            bend = max(bend, 0.0)  # but for rounding
         risks = (1 - s) * both[0] + s * both[1] - 0.5 * bend * s * (1 - s)
         slopes, seconds = both[1] - both[0] + bend * (s - 0.5), np.full(len(s), bend)
         length = float("nan")

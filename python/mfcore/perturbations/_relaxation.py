@@ -13,6 +13,7 @@ from .._base.check import FloatArray
 from ..measures._cells import log_volumes, reduction_for
 from ..measures._measure import Density
 from ..measures._place import AnyModel
+from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 
 _MOST = 3000  # cells with mass up to which matrices are stored
@@ -58,7 +59,7 @@ def relaxation(model: AnyModel, density: Density, *, lowest: int = 6) -> Relaxat
         lowest: Number of rates.
 
     Raises:
-        ValueError: The model has no noise, or the grid too many cells with mass.
+        ValueError: The model has no noise or weights of either sign, or the grid too many cells with mass.
 
     Examples:
         >>> import numpy as np, mfcore as mf
@@ -82,6 +83,7 @@ def relaxation(model: AnyModel, density: Density, *, lowest: int = 6) -> Relaxat
             "model must have temperature > 0 for the relaxation of a density, got 0; theory.stability is for "
             "atoms"
         )
+    require_convex(reduced, "theory.relaxation")
     number = check.count(lowest, "lowest")
     volumes = np.exp(log_volumes(density.edges, reduced.volume))
     height = density.mass / volumes

@@ -32,7 +32,9 @@ class Stability:
         transverse: ∂_rΨ_λ/r for each radius of a reduced model, shape (m, radii): eigenvalues of H across the
             part of w that the radius is the norm of; 0 at a fixed point with r > 0, whose directions rest.
         multiplicities: How often each of them occurs; inf at d = ∞.
-        stable: Whether the measure is a fixed point, its residual at most `tolerance`, and `rate` > `error`.
+        stable: True at a fixed point, a residual of at most `tolerance`, with `rate` > `error`. None at one
+            whose `rate` is 0 up to `error`, where higher orders decide: as along a symmetry, such as
+            translations of particles that attract each other, or at a degenerate minimum. Else False.
         rate: The lowest eigenvalue: small perturbations decay like e^{−rate·t}, or grow.
         error: Of the eigenvalues, as two steps of differences show it; rounding where derivatives are exact.
     """
@@ -43,7 +45,7 @@ class Stability:
     mean: FloatArray
     transverse: FloatArray
     multiplicities: tuple[float, ...]
-    stable: bool
+    stable: bool | None
     rate: float
     error: float
     _split: tuple[int, FloatArray]
@@ -86,8 +88,8 @@ def stability(
     """Whether a measure of atoms attracts measures near it, and how fast: the spectra of H and H + K.
 
     A neuron that is η away from atom i of a fixed point Σ_j w_j δ_{θ_j} moves by −H_i η − Σ_j w_j K_ij η̄_j,
-    with η̄_j the mean of atom j. Means follow H + K, and differences within an atom H alone. K ⪰ 0, so that
-    the measure is stable if and only if all H_i ≻ 0: a mean that is stable does not suffice.
+    with η̄_j the mean of atom j. Means follow H + K, and differences within an atom H alone. The measure is
+    stable if both are ≻ 0. K ⪰ 0 where the weights of the data are positive: then H decides.
 
     Args:
         model: Without noise; or a `ReducedModel`.
@@ -117,8 +119,9 @@ def stability(
         >>> found.stable, found.spread.round(6).tolist(), found.mean.round(6).tolist()
         (False, [[-0.9]], [-0.4])
         >>> a = 0.9**0.5
-        >>> theory.stability(model, [-a, a]).mean.round(6).tolist()  # H = 0: degenerate, not stable
-        [0.5, 1.8]
+        >>> degenerate = theory.stability(model, [-a, a])  # H = 0
+        >>> degenerate.mean.round(6).tolist(), degenerate.stable
+        ([0.5, 1.8], None)
     """
     if lowest is not None:
         lowest = check.count(lowest, "lowest")
@@ -155,12 +158,17 @@ def stability(
         mean=mean,
         transverse=transverse,
         multiplicities=multiplicities,
-        stable=residual <= allowed and rate > error,
+        stable=_verdict(rate, error) if residual <= allowed else False,
         rate=rate,
         error=error,
         _split=(atom, _row(linear, np.tile(direction, (m, 1)))[atom]),
         _shift=_unit(_row(linear, shift), linear.weights),
     )
+
+
+def _verdict(rate: float, error: float) -> bool | None:
+    """Whether perturbations decay at a lowest eigenvalue known to `error`; None where it may be 0."""
+    return None if abs(rate) <= error else rate > 0
 
 
 def residual_of(linear: Linearisation) -> float:

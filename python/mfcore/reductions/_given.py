@@ -101,6 +101,17 @@ def require_flat(reduced: ReducedModel, what: str) -> None:
         )
 
 
+def convex(reduced: ReducedModel) -> bool:
+    """Whether R is a convex function of ρ: all weights are positive.
+
+    Examples:
+        >>> import mfcore as mf
+        >>> convex(mf.ReducedModel(coordinates=["z"], weights=[1.0], targets=[0.0], features=lambda z: z))
+        True
+    """
+    return bool(reduced.weights.min() > 0)
+
+
 def require_convex(reduced: ReducedModel, what: str) -> None:
     """Refuse for `what` a risk that is not convex in ρ, and a curved space.
 

@@ -6,26 +6,34 @@ import math
 
 from .._base.check import FloatArray
 
-_ALIGNED = 0.1  # cosine between residual and error that is assumed at least
+ALIGNED = 0.1  # cosine between residual and error that is assumed at least
 _ROUNDING = 1e-14  # relative rounding error of the squares whose difference is taken
 _LOWEST, _HIGHEST = 0.5, 2.0  # measured orders of convergence are clamped to this interval
 _SAFE = 2.0
 
 
-def error_between(residual: FloatArray, other: FloatArray, power: float) -> float:
+def error_between(
+    residual: FloatArray,
+    other: FloatArray,
+    power: float,
+    *,
+    signs: FloatArray | float = 1.0,
+    aligned: float = ALIGNED,
+) -> float:
     """|R(r + e) − R(r)| for residuals r and r + e, taking r and e as aligned with a cosine of at least
-    _ALIGNED.
+    `aligned`.
 
     R(r + e) − R(r) = 2⟨r, e⟩ + |e|², residuals being √p_q (f_q − y_q). The inner product changes sign from
-    time to time, when nothing else is smaller than before: it counts as no less than _ALIGNED of |r||e|.
-    `power` is E y², the scale of rounding errors.
+    time to time, when nothing else is smaller than before: it counts as no less than that share of |r||e|.
+    Where weights have either sign, residuals are √|p_q| (f_q − y_q), the two products sums with the `signs`
+    of p_q, and |r||e| still bounds the first. `power` is Σ |p_q| y_q², the scale of rounding errors.
     """
     e = other - residual
     square = float((e * e).sum())
-    inner = 2 * float((residual * e).sum())
+    change = float((signs * e * (2 * residual + e)).sum())
     largest = 2 * math.sqrt(float((residual * residual).sum()) * square)
     rounding = _ROUNDING * (power + float((residual * residual).sum()))
-    return max(abs(inner + square), _ALIGNED * (largest + square)) + rounding
+    return max(abs(change), aligned * (largest + square)) + rounding
 
 
 def extrapolated(last: float, before: float) -> float:

@@ -12,6 +12,7 @@ from .._base.course import largest
 from .._base.rng import derive
 from ..measures._tangent import LinearMeasure
 from ..model import Model
+from ..reductions._given import convex
 from ..reductions._model import ReducedModel
 from ._reduced import model_of
 from ._rung import Rung
@@ -27,11 +28,15 @@ class Guard:
 
     With noise parameters may spread as free diffusion does, |θ|² by 2·rate·t·D/β, and outputs are products of
     two of them at most: the scale grows by the square of that.
+
+    Features with weights of either sign have a risk without a scale: it may start at 0, and fall without end.
+    Their runs end where numbers are no longer finite.
     """
 
     def __init__(self, model: Model | ReducedModel, reduced: ReducedModel | None) -> None:
         self._model = model
         self.start: Any = None  # R(0) as the guard measures it, or those of the replicas
+        self._convex = reduced is None or convex(reduced)
         if reduced is not None:
             self._power = float(reduced.weights @ reduced.targets**2) + reduced.noise
         else:
@@ -76,6 +81,8 @@ class Guard:
 
     def why(self, risk: Any, t: float) -> str:
         """Why a run of this risk has diverged; empty if it has not."""
+        if not self._convex:
+            return ""
         scale = np.maximum(self.start, self._power)
         with np.errstate(over="ignore"):  # a limit of infinity is none
             limit = MOST_GROWTH * scale * np.square(1 + self._spread * largest(self._temperature, t) * t)

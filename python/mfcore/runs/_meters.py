@@ -10,7 +10,9 @@ import numpy as np
 from ..data import Dataset
 from ..expectations._rules import Expectation
 from ..measures._functions import predict
+from ..measures._measure import as_measure
 from ..model import Model
+from ..reductions._given import convex
 from ..reductions._model import ReducedModel
 from ._rung import LimitRung
 from ._trajectory import Measure
@@ -25,15 +27,23 @@ class OwnRisk:
     def __init__(self, rung: LimitRung, rule: bool | Expectation) -> None:
         self.active, self._rung = rule is not False, rung
         self.description = "sum over nodes" if self.active else "not recorded"
-        reduced = rung.reduced
-        self._target = math.sqrt(float(reduced.weights @ reduced.targets**2))
+        self._reduced = reduced = rung.reduced
+        self._convex = convex(reduced)
+        self._target = math.sqrt(float(np.abs(reduced.weights) @ reduced.targets**2))
 
-    def __call__(self, _: Measure) -> tuple[Any, Any]:
+    def __call__(self, measure: Measure) -> tuple[Any, Any]:
         if not self.active:
             return None, None
         risk, error = self._rung.risk()
-        size = max(1.0, self._target + math.sqrt(max(risk, 0.0)))  # at least that of f in the mean
-        return risk, error + self._rung.reduced.risk_node_error(size)
+        size = max(1.0, self._size(risk, measure))
+        return risk, error + self._reduced.risk_node_error(size)
+
+    def _size(self, risk: float, measure: Measure) -> float:
+        """√Σ |p_q| f_q², or a bound on it: with weights of either sign the risk says nothing of f."""
+        if self._convex:
+            return self._target + math.sqrt(max(risk, 0.0))
+        rho = as_measure(measure, "measure", len(self._reduced.coordinates))
+        return math.sqrt(float(np.abs(self._reduced.weights) @ self._reduced._mean(*rho) ** 2))
 
 
 def risk_on(model: Model | ReducedModel, test: Dataset, measure: Measure) -> Any:

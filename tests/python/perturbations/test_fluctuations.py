@@ -73,6 +73,44 @@ def test_at_the_start_they_are_the_constants_of_independent_neurons():
     assert math.isclose(found.variance[0], 4 * spread, rel_tol=1e-9)
 
 
+def wide(std=1.0, output="trained"):
+    """Neurons aσ(wx) near the origin part: Gauss nodes of their law converge slowly."""
+    X = np.linspace(-1.75, 1.75, 16)[:, None]
+    network = mf.Network(mf.activations.tanh, output=output)
+    a = mf.init.Normal(0.0, std) if output == "trained" else None
+    init = mf.init.Product(a=a, w=mf.init.Normal(0.5, std))
+    return mf.Model(mf.data.Dataset(X, np.sin(X[:, 0])), network, init)
+
+
+@pytest.mark.parametrize("atoms", [49, 81, 144])
+def test_what_gauss_nodes_leave_is_in_the_error(atoms):
+    """Compared with 26² nodes, 16 steps: their change to 21² nodes is a tenth of what 12² leave."""
+    model, times = wide(), np.array([0.0, 0.5, 2.0])
+    found = theory.fluctuations(model, 2.0, times, atoms=atoms)
+    points, masses = model.reduce().initial.quadrature(26)
+    kept = masses > 1e-12
+    field = NeuronField(model, model.data.X, model.data.y)
+    f, totals, _ = by_variations(field, points[kept], masses[kept] / masses[kept].sum(), times, 16, None)
+    risk = np.square(f - field.targets) @ field.weights
+    output, variance, bias = totals[0]
+    true = np.abs(
+        np.array([found.risk, found.output, found.variance, found.offset])
+        - [risk, output, variance, output + bias]
+    ).max(axis=0)
+    assert (true <= found.error).all()
+    assert (found.error < 40 * true).all()
+    assert found.atoms == atoms
+
+
+def test_no_more_nodes_are_taken_than_needed_and_as_many_as_given():
+    narrow = theory.fluctuations(wide(0.1), 1.0, 2, atoms=400)
+    assert narrow.atoms < 200
+    assert narrow.error.max() < 1e-6  # 1e-5 of the largest value by nodes, and the steps
+    alone = theory.fluctuations(wide(4.0, output="one"), 1.0, 2, atoms=100)
+    assert alone.atoms == 100
+    assert alone.error.max() > 1e-6
+
+
 @pytest.mark.parametrize("kind", ["neurons", "features"])
 def test_all_draws_of_two_neurons_kinds_enumerated_have_these_limits(kind):
     """N draws from two points are k and N − k of them, k binomial: means over k are exact.
