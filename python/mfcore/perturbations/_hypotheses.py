@@ -15,6 +15,7 @@ from ..expectations._nodes import Nodes
 from ..model import Model
 
 _REACH, _STEPS = 50.0, 100_001  # σ and its slopes are searched on [−50, 50]
+_FAR = 1e3  # beyond which, times that, they must not have grown
 _ATOMS, _FIELDS = 32, 8  # at so many atoms, and in the fields of so many, derivatives are searched
 _TURNS = 8  # steps of the power method for the largest derivative at an atom
 _STEP = 1e-4  # of differences, relative to 1 + |θ|
@@ -35,31 +36,61 @@ def constants(
     norms = np.linalg.norm(points[:, network.row(0) :], axis=1)
     size, slope, bend = _of_activation(sigma)
     inputs, psi2 = _inputs(model, d)
-    within = "closed form" if sigma.pieces is not None else f"search on [−{_REACH:g}, {_REACH:g}]"
+    search = f"search on [−{_REACH:g}, {_REACH:g}]"
+    within = "closed form" if sigma.pieces is not None else search
     known = {
-        "σ bounded": f"sup|σ| = {size:.4g} (search on [−{_REACH:g}, {_REACH:g}])",
-        "σ Lipschitz": f"sup|σ'| = {slope:.4g} ({within})",
-        "σ' Lipschitz": "no: kinks" if sigma.kinks else f"sup|σ''| = {bend:.4g} ({within})",
+        "σ bounded": _said("|σ|", size, search),
+        "σ Lipschitz": _said("|σ'|", slope, within),
+        "σ' Lipschitz": "no: kinks" if sigma.kinks else _said("|σ''|", bend, within),
         "output weights bounded": f"sup|a| = {a.max():.4g}, mean {weights @ a:.4g} on the measure",
         "weights": f"sup|w| = {norms.max():.4g} on the measure",
         "inputs sub-Gaussian": inputs,
     }
-    if math.isfinite(psi2):
-        whole = slope * float(a.max()) * psi2 + (size / math.sqrt(math.log(2)) if network.has_a else 0.0)
+    if math.isfinite(psi2) and math.isfinite(slope):
+        b = points[:, network.row(0) - 1] if network.has_b else np.zeros(len(points))
+        whole = _of_gradient(model, size, slope, psi2, (a, sigma(b), norms))
         known["∇σ* sub-Gaussian"] = (
             f"‖∇σ*‖_ψ2 ≤ {network.scale * whole:.4g} on the measure, from the rows above"
         )
     return known | _of_potentials(model, points, weights, evaluator, generator)
 
 
+def _said(what: str, most: float, how: str) -> str:
+    """The supremum of |σ| or of a derivative in words."""
+    return (
+        f"sup{what} = {most:.4g} ({how})" if math.isfinite(most) else f"no: {what} grows ({how} and beyond)"
+    )
+
+
 def _of_activation(sigma: Activation) -> tuple[float, float, float]:
-    """sup|σ| on the interval that is searched, sup|σ'| and sup|σ''|."""
-    z = np.linspace(-_REACH, _REACH, _STEPS)
-    size, bend = np.abs(sigma(z)).max(), np.abs(sigma.second_derivative(z)).max()
+    """sup|σ| on the interval that is searched, sup|σ'| and sup|σ''|; inf of what is larger far beyond it."""
+    size = _largest_on_line(sigma)
     if sigma.pieces is None:
-        return float(size), float(np.abs(sigma.derivative(z)).max()), float(bend)
+        return size, _largest_on_line(sigma.derivative), _largest_on_line(sigma.second_derivative)
     slopes = sigma.pieces.left_slope + np.cumsum([0.0, *sigma.pieces.jumps])
-    return float(size), float(np.abs(slopes).max()), 0.0
+    return size, float(np.abs(slopes).max()), 0.0
+
+
+def _largest_on_line(function: Map) -> float:
+    with np.errstate(all="ignore"):
+        near = np.abs(function(np.linspace(-_REACH, _REACH, _STEPS))).max()
+        far = np.abs(function(_FAR * np.array([-_REACH, _REACH]))).max()
+    return float(near) if far <= near * (1 + 1e-6) else math.inf
+
+
+def _of_gradient(
+    model: Model, size: float, slope: float, psi2: float, atoms: tuple[FloatArray, FloatArray, FloatArray]
+) -> float:
+    """A bound of the sub-Gaussian norm of ∇(aσ) over what trains, at atoms of these |a|, σ(b) and |w|.
+
+    Its parts are σ, aσ' and aσ'x; a number c has the norm |c|/√log 2, and |σ(z)| ≤ |σ(b)| + sup|σ'|·|⟨w, x⟩|.
+    """
+    a, at_bias, norms = atoms
+    number, trained = 1 / math.sqrt(math.log(2)), model.network.trained
+    parts = slope * a * (psi2 + (number if "b" in trained else 0.0))
+    if "a" in trained:
+        parts = parts + np.minimum(size * number, np.abs(at_bias) * number + slope * norms * psi2)
+    return float(parts.max())
 
 
 def _inputs(model: Model, d: int) -> tuple[str, float]:

@@ -14,16 +14,21 @@ from mfcore import theory
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(6, 2)), RNG.normal(size=6)
 THETA = RNG.normal(size=(5, 4))
+ON_SPHERE = np.concatenate(
+    [THETA[:, :2], THETA[:, 2:] / np.linalg.norm(THETA[:, 2:], axis=1)[:, None]], axis=1
+)
 PLANE, LINE = mf.data.Dataset(X, Y), mf.data.Dataset(X[:, :1], Y)
 RATE = 1e-13
 ROLES = {"a": {"output": "fixed", "bias": "trained"}, "b": {"output": "trained", "bias": "fixed"}}
 PRECISE = {"rtol": 1e-11, "atol": 1e-13}
 
 
-def fixed_and_slow(block, law=PLANE, init=None, **options):
+def fixed_and_slow(block, law=PLANE, init=None, sphere=False, **options):
     every = {"output": "trained", "bias": "trained"}
-    networks = (mf.Network(mf.activations.tanh, scale=1.5, **roles) for roles in (ROLES[block], every))
-    fixed, slow = (mf.Model(law, network, init or mf.init.Points(THETA), **options) for network in networks)
+    shape = {"scale": 1.5, "sphere": sphere}
+    networks = (mf.Network(mf.activations.tanh, **shape, **roles) for roles in (ROLES[block], every))
+    init = init or mf.init.Points(ON_SPHERE if sphere else THETA)
+    fixed, slow = (mf.Model(law, network, init, **options) for network in networks)
     return fixed, slow.replace(rates={block: RATE})
 
 
@@ -60,9 +65,9 @@ OF_NETWORKS = {
     "Particles": risks(mf.Particles(5, **PRECISE)),
     "lsoda": risks(mf.Particles(5, method="lsoda", **PRECISE)),
     "heun": risks(mf.Particles(5, method="heun", step=0.05)),
-    "dissipation": lambda model: mf.dissipation(model, THETA),
-    "fluctuations": moments(THETA),
-    "fluctuations, SGD": moments(THETA, sgd=0.3),
+    "dissipation": lambda model: mf.dissipation(model, model.init.theta),
+    "fluctuations": lambda model: moments(model.init.theta)(model),
+    "fluctuations, SGD": lambda model: moments(model.init.theta, sgd=0.3)(model),
 }
 LINEAR = {
     "Linearized": risks(mf.Linearized(5)),
@@ -85,10 +90,10 @@ def agree(one, two, tolerance):
 
 
 @pytest.mark.parametrize("block", ROLES)
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("options", [{"ridge": 0.0}, {"ridge": 0.3}, {"sphere": True}], ids=str)
 @pytest.mark.parametrize("name", OF_NETWORKS)
-def test_networks_move_as_with_a_block_of_vanishing_rate(name, ridge, block):
-    fixed, slow = fixed_and_slow(block, ridge=ridge)
+def test_networks_move_as_with_a_block_of_vanishing_rate(name, options, block):
+    fixed, slow = fixed_and_slow(block, **options)
     agree(OF_NETWORKS[name](fixed), OF_NETWORKS[name](slow), 1e-10)
 
 
@@ -116,6 +121,12 @@ def test_the_limit_moves_as_with_a_block_of_vanishing_rate(name, ridge, block):
 def test_noise_moves_neurons_as_with_a_block_of_vanishing_rate(method, block):
     fixed, slow = fixed_and_slow(block, ridge=0.3, temperature=0.02)
     agree(risks(method)(fixed), risks(method)(slow), 1e-6)  # noise is of the size √rate, 3e-7
+
+
+@pytest.mark.parametrize("block", ROLES)
+def test_kernels_on_the_sphere_are_those_of_a_block_of_vanishing_rate(block):
+    fixed, slow = (theory.tangent_kernel(model, X) for model in fixed_and_slow(block, sphere=True))
+    agree(fixed, slow, 1e-12)
 
 
 @pytest.mark.parametrize("block", ROLES)

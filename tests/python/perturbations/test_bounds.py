@@ -80,6 +80,38 @@ def test_hypotheses_are_computed_where_they_are_known():
     assert "not compared" in str(found)
 
 
+@pytest.mark.parametrize("size", [0.01, 1.0])
+@pytest.mark.parametrize("output", ["one", "fixed", "trained"])
+@pytest.mark.parametrize("bias", ["none", "fixed", "trained"])
+@pytest.mark.parametrize("sigma", [mf.activations.tanh, mf.activations.relu, mf.activations.gelu], ids=str)
+def test_gradients_in_what_trains_are_as_sub_gaussian_as_is_said(sigma, output, bias, size):
+    """‖ξ‖_ψ2 is the least s with E exp(ξ²/s²) ≤ 2: along random directions, over a finite law."""
+    rng = np.random.default_rng(1)
+    # More than three parameters have no reduction, whose optimum would be searched.
+    X = size * rng.normal(size=(20, 4))
+    network = mf.Network(sigma, output=output, bias=bias, scale=2.0)
+    model = mf.Model(mf.data.Dataset(X, X[:, 0]), network)
+    rho = 3 * rng.normal(size=(4, network.row(4)))
+    known = by_name(theory.bounds(model, rho, neurons=2, replicas=2))["propagation of chaos"].hypotheses
+    said = float(known["∇σ* sub-Gaussian"].split("≤ ")[1].split()[0])
+    # One sample at a time: −∇V of the label 1 is ∇(ασ*).
+    slopes = np.array([mf.pull(network, rho, x[None], [1.0]) for x in X])
+    slopes[..., list(network.still)] = 0.0
+    ways = rng.normal(size=(300, network.row(4)))
+    ways[:, list(network.still)] = 0.0
+    xi = np.abs(slopes @ (ways / np.linalg.norm(ways, axis=1)[:, None]).T).reshape(len(X), -1)
+    xi = xi[:, xi.any(axis=0)]  # of ReLUs that are on for some sample
+    low, high = xi.max(axis=0) / 7, 2 * xi.max(axis=0)  # exp(49)/20 > 2, exp(1/4) < 2
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        enough = np.exp((xi / middle) ** 2).mean(axis=0) <= 2
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    found = float(high.max())
+    assert 0.01 * said < found <= said  # the bound takes sup|σ'|, and the sup of |x| over all samples
+    bounded = known["σ bounded"]
+    assert bounded.startswith("sup|σ| = 1 " if sigma == mf.activations.tanh else "no: |σ| grows")
+
+
 def test_lipschitz_constants_of_a_linear_network_are_those_of_its_covariance():
     """∇V = −E xy, ∇₁U(θ, θ') = Σθ', both constant in θ: U has the mixed derivative alone."""
     X = np.random.default_rng(0).normal(size=(6, 2))
