@@ -51,6 +51,20 @@ def test_every_public_name_occurs_in_a_test(source):
     assert not unknown
 
 
+def test_every_public_method_and_field_occurs_in_a_test(source):
+    text = "\n".join(file.read_text("utf-8") for file in (source / "tests").rglob("*.py"))
+    unknown = []
+    for module in MODULES:
+        if module not in (mf.experiments, mf.typing):  # whose classes are parts of a command; others' classes
+            for owner in filter(inspect.isclass, map(module.__dict__.get, public_names(module))):
+                members = {**vars(owner), **inspect.get_annotations(owner)}
+                names = [name for name in members if not name.startswith("_")]
+                unknown += [
+                    f"{owner.__name__}.{name}" for name in names if not re.search(rf"\b{name}\b", text)
+                ]
+    assert not unknown
+
+
 def test_the_readme_names_the_functions_that_take_out(source):
     takes = {
         name

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from .. import _core
 from . import free_memory
 
-Float = np.float64
 FloatArray = npt.NDArray[np.float64]
 
 _FEW = 4096  # entries up to which an array is checked at once, as the price of NumPy's calls counts there

@@ -323,3 +323,8 @@ def test_a_zero_linear_teacher_is_a_law():
     (part,) = data.Linear([0.0, 0.0], noise=1.0)._parts()
     assert part.label.coefficients == {(1,): 0.0}
     assert np.linalg.norm(part.label.directions) == 1.0
+
+
+def test_the_share_of_the_subspace_is_that_of_its_dimension_or_the_fraction_given():
+    assert data.AnisotropicGaussians(8, 0.3, s0=2).gamma == 0.25
+    assert data.AnisotropicGaussians(math.inf, 0.3, fraction=0.2).gamma == 0.2

@@ -295,3 +295,10 @@ def test_a_step_below_the_bound_is_kept():
     start = mf.Density(np.linspace(-1, 1, 51), np.full(50, 0.02))
     run = mf.solve(reduced, PDE(start=start, step=1e-3), horizon=0.1, save_at=[])
     assert run.meta["steps"] in (99, 100)  # the last one may end a rounding error beyond the horizon
+
+
+def test_the_scheme_is_the_one_given_or_the_one_for_the_temperature():
+    model = isotropic(20).reduce()
+    assert mf.PDE().scheme_for(model) == "muscl"
+    assert mf.PDE(scheme="upwind").scheme_for(model) == "upwind"
+    assert mf.PDE().scheme_for(isotropic(20, temperature=0.1).reduce()) == "scharfetter-gummel"

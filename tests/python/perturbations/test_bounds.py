@@ -34,6 +34,7 @@ def test_neurons_of_random_measures_keep_the_promises(seed):
     found = by_name(theory.bounds(reach, rho, neurons=7, replicas=40, rng=seed))
     assert set(found) == {"independent neurons", "greedy neurons"}  # points have no free energy
     assert all(theorem.holds for theorem in found.values())
+    assert all(f"{theorem.name}: {theorem.statement}\n" in str(theorem) for theorem in found.values())
 
 
 def test_the_convexity_gap_bounds_the_distance_to_the_optimum():

@@ -287,3 +287,17 @@ def test_a_symmetry_of_unknown_inputs_is_refused():
     """They were averaged as if they were Gaussian."""
     with pytest.raises(ValueError, match=r"inputs of a symmetry must be one of .* got 'laplace'"):
         Symmetry(("s1",), (Radius("r", 4),), (Part(1.0, (1.0, 1.0), 1.0),), inputs="laplace")
+
+
+def test_what_the_nodes_can_do_to_a_risk_is_the_error_times_predictions_of_that_size():
+    model = by_hand(node_error=1e-6)
+    assert model.risk_node_error(3.0) == pytest.approx(1e-6 * (2 * 3 + 3**2), rel=1e-15)
+    assert by_hand().risk_node_error(3.0) == 0.0
+
+
+def test_what_needs_derivatives_refuses_a_curved_space():
+    model = by_hand(curved=True, temperature=0.1, ridge=0.1)
+    assert model.curved
+    for use in (lambda: mf.solve(model, mf.PDE(20), horizon=1.0), lambda: mf.gibbs(model)):
+        with pytest.raises(ValueError, match="model must have flat coordinates for "):
+            use()

@@ -105,6 +105,14 @@ def test_tails_in_two_and_three_dimensions_are_elementary(tau):
     assert _core.direction_tail(3, tau) == pytest.approx((1 - tau) / 2, rel=1e-14)
 
 
+@pytest.mark.parametrize("d", [1.0, 2.0, 3.0, 7.5, 40.0, 320.0])
+def test_the_density_of_a_coordinate_of_a_direction_is_the_slope_of_its_tail(d):
+    tau, h = np.linspace(-0.9, 0.9, 7) / math.sqrt(max(d, 1.5)), 1e-5
+    slope = (_core.direction_tail(d, tau - h) - _core.direction_tail(d, tau + h)) / (2 * h)
+    # Differences err by h² times a third derivative below d^1.5·100, and by rounding over h.
+    np.testing.assert_allclose(_core.direction_density(d, tau), slope, atol=1e-8 * d**1.5 + 1e-10)
+
+
 def test_the_tail_reaches_the_normal_one_in_high_dimension():
     d, x = 1e6, np.linspace(-5, 5, 41)
     # The difference is of order x^4/d times the density.

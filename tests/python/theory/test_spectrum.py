@@ -144,3 +144,11 @@ def test_rounding_of_positive_kernels_is_not_refused(d, degree):
     spectrum = theory.zonal_spectrum(lambda u: 1 + u + u**2, d, degree=degree)
     assert spectrum.eigenvalues.min() < 0
     assert 0 < theory.regression_risk(spectrum, [0.0, 1.0], samples=50, ridge=1e-3).risk < 1
+
+
+def test_the_effective_ridge_counts_the_samples():
+    spectrum = theory.zonal_spectrum(np.exp, 20, degree=6)
+    found = theory.regression_risk(spectrum, [0.0, 1.0], samples=[15, 60], ridge=0.2)
+    for n, kappa in zip((15, 60), found.effective_ridge, strict=True):
+        learned = spectrum.multiplicities @ (spectrum.eigenvalues / (spectrum.eigenvalues + kappa))
+        assert learned + (0.2 + spectrum.tail) / kappa == pytest.approx(n, rel=1e-10)  # of a root of log κ
