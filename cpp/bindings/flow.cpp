@@ -79,6 +79,14 @@ const double* start_of(const System& system, const In& y) {
     return y.data();
 }
 
+/// A copy of a state in other coordinates; an empty map leaves it as it is.
+py::array_t<double> mapped(const std::function<void(double*)>& map, const In& y) {
+    auto out = make(std::vector<py::ssize_t>(y.shape(), y.shape() + y.ndim()));
+    std::copy_n(y.data(), y.size(), out.mutable_data());
+    if (map) map(out.mutable_data());
+    return out;
+}
+
 std::unique_ptr<Flow> fixed_flow(const System& system, const In& start, const std::string& scheme,
                                  double step, double temperature, std::uint64_t seed, double tolerance,
                                  int threads) {
@@ -112,12 +120,16 @@ void restore_flow(Flow& flow, const py::dict& arrays) {
 }  // namespace
 
 void bind_flow(py::module_& m) {
+    py::class_<Apex>(m, "Apex", "Where the potential of a row is a cone.")
+        .def(py::init<>())
+        .def(py::init(&apex_of), py::arg("activation"), py::arg("columns"), py::arg("bias"),
+             py::arg("speed"));
     py::class_<AtomParams>(m, "AtomParams", "What holds for the coordinates of atoms.")
         .def(py::init<std::vector<double>, std::vector<bool>, std::vector<bool>, std::vector<double>, double,
-                      std::vector<double>, std::vector<double>>(),
+                      std::vector<double>, std::vector<double>, Apex>(),
              py::kw_only(), py::arg("rates"), py::arg("decays"), py::arg("nonnegative"), py::arg("volume"),
              py::arg("ridge"), py::arg("low") = std::vector<double>{},
-             py::arg("high") = std::vector<double>{});
+             py::arg("high") = std::vector<double>{}, py::arg("apex") = Apex{});
     py::class_<Panels>(m, "Panels", "Atoms at Gauss-Legendre nodes, with how well they must be resolved.")
         .def(py::init<>())
         .def(py::init<Index, std::vector<double>, std::vector<double>, double, double, double>(),
@@ -191,7 +203,20 @@ void bind_flow(py::module_& m) {
                     py::arg("nonnegative") = std::vector<bool>{})
         .def_readonly("size", &System::size)
         .def_readonly("speed", &System::speed)
-        .def("__call__", &velocity_of, py::arg("theta"));
+        .def("__call__", &velocity_of, py::arg("theta"))
+        .def(
+            "resting_radius",
+            [](const System& system, const In& start, double rtol) {
+                return resting_radius(system, start_of(system, start), rtol);
+            },
+            py::arg("start"), py::arg("rtol"))
+        .def("folded", &folded, py::arg("delta"), "The system in coordinates in which rows can rest.")
+        .def(
+            "fold", [](const System& system, const In& y) { return mapped(system.fold, y); },
+            py::arg("theta"))
+        .def(
+            "unfold", [](const System& system, const In& y) { return mapped(system.unfold, y); },
+            py::arg("y"));
 
     py::class_<Flow>(m, "Flow", "A population flow in progress.")
         .def_static("fixed", &fixed_flow, py::arg("system"), py::arg("start"), py::arg("scheme"),
@@ -221,6 +246,7 @@ void bind_flow(py::module_& m) {
         .def("restore", &restore_flow, py::arg("state"))
         .def_property_readonly("t", &Flow::t)
         .def_property_readonly("step_size", &Flow::step_size)
+        .def_property_readonly("limiting_row", &Flow::limiting_row)
         .def_property_readonly("steps", [](const Flow& flow) { return flow.counts().steps; })
         .def_property_readonly("rejected", [](const Flow& flow) { return flow.counts().rejected; })
         .def_property_readonly("evaluations", [](const Flow& flow) { return flow.counts().evaluations; })

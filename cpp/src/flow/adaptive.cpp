@@ -30,6 +30,9 @@ constexpr double kA[kStages][kStages - 1] = {
 /// Difference of the two orders.
 constexpr double kError[kStages] = {71.0 / 57600,      0,          -71.0 / 16695, 71.0 / 1920,
                                     -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
+/// Steps have collapsed after so many in a row that are shorter than this fraction of the longest one.
+constexpr Index kMostShort = 2000;
+constexpr double kShort = 1e-5;
 /// The fifth coefficient of the continuous extension.
 constexpr double kDense[kStages] = {-12715105075.0 / 11282082432,  0,
                                     87487479700.0 / 32700410799,   -10690763975.0 / 1880347072,
@@ -52,7 +55,12 @@ void combine(const Vector& y, double h, const double* a, const Vector* k, Vector
 class Dopri5 final : public Flow {
 public:
     Dopri5(System system, const double* start, const AdaptiveParams& params)
-        : system_(std::move(system)), params_(params), y_(start, start + system_.size) {
+        : plain_(std::move(system)),
+          delta_(resting_radius(plain_, start, params.rtol)),
+          system_(folded(plain_, delta_)),
+          params_(params),
+          y_(start, start + system_.size) {
+        if (system_.fold) system_.fold(y_.data());
         for (Vector* v : {&next_, &scratch_}) v->resize(system_.size);
         for (Vector& v : slopes_) v.resize(system_.size);
         for (Vector& v : dense_) v.resize(system_.size);
@@ -77,11 +85,25 @@ public:
     double t() const override { return shown_; }
     double step_size() const override { return h_; }
 
-    void refused(double* y) const override { std::copy(next_.begin(), next_.end(), y); }
+    Index limiting_row() const override {
+        const auto size = [&](Index i) {
+            return std::abs(error_of(i)) / tolerance(static_cast<std::size_t>(i), next_[i]);
+        };
+        Index worst = 0;
+        double most = 0;
+        for (Index i = 0; i < system_.size; ++i) {
+            if (system_.speed[i % system_.speed.size()] == 0 || !(size(i) > most)) continue;
+            most = size(i);
+            worst = i;
+        }
+        return worst / static_cast<Index>(system_.speed.size());
+    }
+
+    void refused(double* y) const override { show(next_, y); }
 
     void get(double* out) const override {
         if (shown_ == t_) {
-            std::copy(y_.begin(), y_.end(), out);
+            show(y_, out);
             return;
         }
         Vector y(y_.size());
@@ -93,7 +115,7 @@ public:
             y[i] = dense_[0][i] + s * p;
         }
         flow::project(system_, y);
-        std::copy(y.begin(), y.end(), out);
+        show(y, out);
     }
 
     FlowState save() const override {
@@ -110,14 +132,18 @@ public:
                          static_cast<double>(counts_.steps),
                          static_cast<double>(counts_.rejected),
                          static_cast<double>(counts_.evaluations),
-                         counts_.risk_error};
+                         counts_.risk_error,
+                         delta_,
+                         longest_,
+                         static_cast<double>(short_steps_)};
         each_vector(*this,
                     [&](const Vector& v) { state.vectors.insert(state.vectors.end(), v.begin(), v.end()); });
         return state;
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 13, "numbers", "has the wrong length", state.numbers.size());
+        const bool old = state.numbers.size() == 13;  // before rows could rest at an apex
+        require(old || state.numbers.size() == 16, "numbers", "has the wrong length", state.numbers.size());
         require(state.vectors.size() == 7 * y_.size(), "vectors", "has the wrong length",
                 state.vectors.size());
         const double* number = state.numbers.data();
@@ -127,7 +153,11 @@ public:
         for (double* to : {&dense_t_, &dense_h_}) *to = *number++;
         for (Index* to : {&counts_.steps, &counts_.rejected, &counts_.evaluations})
             *to = static_cast<Index>(*number++);
-        counts_.risk_error = *number;
+        counts_.risk_error = *number++;
+        delta_ = old ? 0 : *number++;
+        longest_ = old ? 0 : *number++;
+        short_steps_ = old ? 0 : static_cast<Index>(*number);
+        system_ = folded(plain_, delta_);
         const double* from = state.vectors.data();
         each_vector(*this, [&](Vector& v) {
             std::copy_n(from, v.size(), v.data());
@@ -136,6 +166,11 @@ public:
     }
 
 private:
+    void show(const Vector& y, double* out) const {
+        std::copy(y.begin(), y.end(), out);
+        if (system_.unfold) system_.unfold(out);
+    }
+
     /// Call body for each of the vectors that are part of the state of the flow.
     template <class Self, class Body>
     static void each_vector(Self& self, Body&& body) {
@@ -166,7 +201,7 @@ private:
         if (h_ == 0 && !guess_step()) return End::interrupted;
         while (true) {
             // At t = 0 the first guess stands for the scale of time.
-            if (h_ < 1e-15 * std::max(t_, first_h_)) return End::stuck;
+            if (h_ < 1e-15 * std::max(t_, first_h_) || short_steps_ >= kMostShort) return End::stuck;
             if (!stages()) return End::interrupted;
             const double error = error_of_step();
             if (error <= 1) {
@@ -262,6 +297,8 @@ private:
         dense_t_ = t_;
         dense_h_ = h_;
         t_ += h_;
+        longest_ = std::max(longest_, h_);
+        short_steps_ = h_ < kShort * longest_ ? short_steps_ + 1 : 0;
         y_.swap(next_);
         slopes_[0].swap(slopes_[6]);
         if (flow::project(system_, y_)) known_ = false;  // the velocity at the projected state is another one
@@ -273,10 +310,14 @@ private:
         rejected_ = false;
     }
 
-    System system_;
+    System plain_;
+    double delta_;   // distance from an apex within which rows can rest
+    System system_;  // folded
     AdaptiveParams params_;
     ScratchStore memory_{SIZE_MAX};  // all that a step needs
     double t_ = 0, shown_ = 0, h_ = 0, first_h_ = 0, last_error_ = 1e-4;
+    double longest_ = 0;     // step so far
+    Index short_steps_ = 0;  // in a row
     bool rejected_ = false;  // the last attempt
     bool known_ = false;     // slope 0 is the velocity at y_
     double dense_t_ = 0, dense_h_ = 1;

@@ -245,6 +245,11 @@ System atom_system(std::vector<double> masses, const AtomParams& params, Gradien
         require(size == 0 || size == params.rates.size(), "low, high", "must be one for each coordinate",
                 size);
     require(params.ridge >= 0, "ridge", "must be >= 0", params.ridge);
+    for (const Index j : params.apex.columns)
+        require(j >= 0 && j < columns && params.rates[static_cast<std::size_t>(j)] > 0, "apex",
+                "must have columns that move", j);
+    require(params.apex.bias < columns && (params.apex.bias < 0) == params.apex.knots.empty(), "apex",
+            "must have a column of the bias, and knots, or neither", params.apex.bias);
     require(panels.weight.empty() || static_cast<Index>(panels.weight.size()) * panels.nodes == atoms,
             "panels", "must hold all atoms", panels.weight.size());
     System system;
@@ -253,6 +258,7 @@ System atom_system(std::vector<double> masses, const AtomParams& params, Gradien
     system.nonnegative = params.nonnegative;
     system.volume = params.volume;
     system.masses = std::move(masses);
+    system.apex = params.apex;
     system.velocity = [=](const double* y, double* velocity) {
         if (!gradient({y, atoms, columns}, {velocity, atoms, columns})) return false;
         for (Index c = 0; c < columns; ++c) {

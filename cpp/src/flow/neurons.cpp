@@ -2,6 +2,7 @@
 #include "network/neurons.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "base/parallel.hpp"
 #include "mfcore/flow/flow.hpp"
@@ -60,6 +61,12 @@ System neuron_system(const Network& network, Index neurons, Index d, double ridg
     System system;
     system.size = neurons * row;
     system.speed = speeds(network, d, rates);
+    if (!network.sphere) {
+        std::vector<Index> columns(d);
+        std::iota(columns.begin(), columns.end(), w_at);
+        system.apex =
+            apex_of(network.activation, columns, network.has_b() ? network.b_at() : -1, system.speed);
+    }
     system.velocity = [=, speed = system.speed](const double* y, double* velocity) {
         if (!gradient({y, neurons, row}, {velocity, neurons, row})) return false;
         for_neurons(neurons, row, threads, [&](Index i) {

@@ -66,6 +66,7 @@ def system_of(
         ridge=float(reduced.ridge),
         low=inner[:, 0].tolist(),
         high=inner[:, 1].tolist(),
+        apex=reduced._apex,
     )
     if isinstance(features, Separable):
         return _core.System.atoms_separable(features.compiled, masses, params, panels, threads)

@@ -137,7 +137,18 @@ class AtomRung:
             if followed is not End.reached:
                 end = followed
         since, done = self._atoms.before
-        return ended(end, self._atoms.flow, self._method.tolerance, since=since, done=done)
+        return ended(
+            end,
+            self._atoms.flow,
+            self._method.tolerance,
+            since=since,
+            done=done,
+            name=self._name_of_atom,
+        )
+
+    def _name_of_atom(self, i: int) -> str:
+        at = zip(self._reduced.coordinates, self._atoms.points[i], strict=True)
+        return f"atom {i} at " + ", ".join(f"{name} = {value:.3g}" for name, value in at)
 
     def measure(self) -> Cloud:
         """The atoms."""

@@ -56,6 +56,7 @@ class FlowRung:
         check_memory(_COPIES * (neurons + followers), model, "neurons", neurons)
         start = population(model, neurons, followers, seed, threads)
         self._shown, self._tolerance = followers or neurons, tolerance
+        self._w_at = model.network.row(0)
         system = system_of(model, neurons, expectation, threads, followers)
         self._run = Integration(partial(integrator, system), start, self.clock)
 
@@ -67,7 +68,12 @@ class FlowRung:
     def advance(self, t: float, seconds: float) -> Ended:
         """Go to time t; with fixed steps, to the step nearest to it."""
         run, end = self._run, self._run.advance(t, seconds)
-        return ended(end, run.flow, self._tolerance, since=run.since, done=run.done)
+        return ended(
+            end, run.flow, self._tolerance, since=run.since, done=run.done, name=self._name_of_neuron
+        )
+
+    def _name_of_neuron(self, i: int) -> str:
+        return f"neuron {i}, |w| = {np.linalg.norm(self._run.values()[i, self._w_at :]):.3g}"
 
     def measure(self) -> FloatArray:
         """The neurons, shape (N, D); the followers, if there are any."""

@@ -148,7 +148,8 @@ class Particles:
     ``"dopri5"`` chooses its steps by `rtol` and `atol`; states at save points come from its continuous
     extension, so that saving changes no bit of the rest. ``"euler"`` (order 1), ``"heun"`` (2) and ``"rk4"``
     (4) take fixed steps. ``"lsoda"``, ``"bdf"`` and ``"radau"`` are SciPy's solvers for stiff problems, such
-    as rates that differ by orders of magnitude; they hold an (N·D)² matrix.
+    as rates that differ by orders of magnitude; they hold an (N·D)² matrix. All that choose their steps let
+    neurons rest where a kink of σ meets w = 0 (eqs. (6.18) to (6.20)), as ReLU neurons do.
 
     At temperature > 0, ``"euler"`` (Euler–Maruyama, weak order 1) or ``"heun"`` (weak order 2: the noise is
     additive; 1 on the sphere). The increments are those of `mf.GD`, and of `mf.SGD` with ``coupled=True``,

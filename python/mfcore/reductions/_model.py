@@ -269,6 +269,12 @@ class ReducedModel:
         owner = getattr(function.function, "__self__", None)
         return owner if isinstance(owner, _core.ReducedFeatures) else None
 
+    @property
+    def _apex(self) -> _core.Apex:
+        """Where points can come to rest at a kink, if the features are compiled and not on a sphere."""
+        known = None if self.curved else getattr(self._compiled, "apex", None)
+        return _core.Apex() if known is None else known(self.rates)
+
     def _residual(self, f: FloatArray) -> FloatArray:
         return np.asarray(self.weights * (f - self.targets))
 

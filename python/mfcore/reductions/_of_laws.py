@@ -6,6 +6,7 @@ The formulas are in docs/mathematics.md, section 5.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,12 @@ class Features(_core.ReducedFeatures):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Features, self._arguments
+
+    def apex(self, rates: Sequence[float]) -> _core.Apex:
+        """Find where a kink of σ meets w = 0 (eq. (6.18))."""
+        activation, has_a, has_b = self._arguments[:3]
+        columns = list(range(has_a + has_b, self.coordinates))
+        return _core.Apex(activation._core, columns, int(has_a) if has_b else -1, list(rates))
 
 
 def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:

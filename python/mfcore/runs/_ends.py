@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,9 +48,17 @@ def ended(
     since: float = 0.0,
     done: int = 0,
     remedy: str = _REMEDY,
+    name: Callable[[int], str] | None = None,
 ) -> Ended:
-    """The record of a flow of the core or of SciPy, which began at time `since` after `done` steps."""
-    return Ended(end, "" if end in GOES_ON else _message(end, flow, tolerance, since, done, remedy))
+    """Describe how a flow of the core or of SciPy ended, which began at time `since` after `done` steps.
+
+    `name` describes a row by its number, such as the one whose error makes steps too short.
+    """
+    if end in GOES_ON:
+        return Ended(end)
+    if end is End.stuck and name is not None and isinstance(flow, _core.Flow):
+        remedy = f"The largest error is that of {name(flow.limiting_row)}. {remedy}"
+    return Ended(end, _message(end, flow, tolerance, since, done, remedy))
 
 
 def _message(
@@ -62,8 +71,9 @@ def _message(
         return f"stationary: the root mean square of the gradient fell below {tolerance:g} at t = {t:g}"
     if end is End.stuck:
         return (
-            f"the step size fell to {h:.1e} after step {steps} (t = {t:g}): the velocity is singular there, "
-            f"or jumps (a kink of the activation on finite data), or the problem is stiff. {remedy}"
+            f"the step size fell to {h:.1e} and stayed small until step {steps} (t = {t:g}): the velocity is "
+            f"singular there, or jumps (a kink of the activation on finite data or nodes), or the problem is "
+            f"stiff. {remedy}"
         )
     return (
         f"the state was no longer finite at step {steps + 1} (t = {t + h:g}); the state returned is that of "

@@ -66,7 +66,8 @@ class ImplicitFlow:
         walls: Sequence[bool] = (),
         unit: slice | None = None,
     ) -> None:
-        self._system, self._kind, self._rtol, self._atol = system, kind, rtol, atol
+        self._plain, self._kind, self._rtol, self._atol = system, kind, rtol, atol
+        self._rest_at(system.resting_radius(start, rtol))
         self._tolerance, self._unit = tolerance, unit
         speed = np.array(system.speed)
         rows = system.size // len(speed)
@@ -77,7 +78,8 @@ class ImplicitFlow:
         self._walls: npt.NDArray[np.bool_] = np.resize(np.array(walls or [False]), system.size)
         self._columns = len(speed)
         memory(_MATRICES[kind] * 8.0 * float(self._moving.sum()) ** 2, "method", kind)
-        self._point = _Point(0.0, start.ravel(), 0, 0.0, start.ravel(), None, 0)
+        begin = self._system.fold(start.ravel())
+        self._point = _Point(0.0, begin, 0, 0.0, begin, None, 0)
         self._solver: Any = None
         self._shown, self.evaluations = 0.0, 0
 
@@ -113,7 +115,8 @@ class ImplicitFlow:
     def values(self) -> FloatArray:
         """The state at the time reached."""
         point = self._point
-        return self._projected(point.y if self._shown == point.t else point.dense(self._shown))
+        y = point.y if self._shown == point.t else point.dense(self._shown)
+        return self._system.unfold(self._projected(y))
 
     def refused(self) -> FloatArray:
         """No step is refused that errors allow."""
@@ -122,18 +125,23 @@ class ImplicitFlow:
     def state(self) -> State:
         """The last start of the solver, and what it did since."""
         p = self._point
-        numbers = [p.anchor_t, p.done, p.steps, self._shown, self.evaluations]
+        numbers = [p.anchor_t, p.done, p.steps, self._shown, self.evaluations, self._delta]
         return {"numbers": np.array(numbers), "vectors": p.anchor}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Start the solver where it last started, and do its steps again."""
-        anchor_t, done, steps, shown, evaluations = state["numbers"].tolist()
+        anchor_t, done, steps, shown, evaluations, *delta = state["numbers"].tolist()
+        self._rest_at(delta[0] if delta else 0.0)  # none was saved before rows could rest
         anchor = np.array(state["vectors"])
         self._point = _Point(anchor_t, anchor, 0, anchor_t, anchor, None, int(steps - done))
         self._solver = None
         for _ in range(int(done)):
             self._step()
         self._shown, self.evaluations = shown, int(evaluations)
+
+    def _rest_at(self, delta: float) -> None:
+        """Take coordinates in which rows can rest within this distance of a kink at w = 0."""
+        self._delta, self._system = delta, self._plain.folded(delta)
 
     def _step(self) -> End:
         """One step of the solver."""

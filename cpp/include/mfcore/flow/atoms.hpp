@@ -48,6 +48,8 @@ struct AtomParams {
     double ridge = 0;               ///< lambda >= 0
     /// A box outside of which atoms count as not resolved; may be empty.
     std::vector<double> low, high;
+    /// Where atoms can come to rest; may be empty.
+    Apex apex;
 };
 
 /// Panels of atoms (eq. (8.2)): panel k holds atoms k `nodes` ... at the Gauss-Legendre nodes of an interval

@@ -15,6 +15,18 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline flow {
 
+/// The points of a row's space where the potential is a cone, as a kink of sigma meets w = 0: those where all
+/// `columns` are 0 and the column `bias`, if there is one, is one of `knots`.
+struct Apex {
+    std::vector<Index> columns;  ///< empty: there are none
+    Index bias = -1;             ///< -1: no bias
+    std::vector<double> knots;
+};
+/// The apex of rows with w in these columns and, unless `bias` is -1, a bias: every kink of sigma if there is a
+/// bias, else one at 0. None if a column does not move, or all is one column, in which nothing can turn.
+Apex apex_of(const Activation& sigma, std::vector<Index> columns, Index bias,
+             const std::vector<double>& speed);
+
 /// What is integrated: dy/dt = velocity(y), plus noise of variance 2 temperature speed per unit of time.
 struct System {
     Index size = 0;
@@ -36,6 +48,10 @@ struct System {
     /// Asked after every adaptive step, before entries are clamped to walls: whether the rows still represent
     /// the measure they started from. If not, the step is refused.
     std::function<bool(const double* y)> resolved;
+    /// Where rows can come to rest, which adaptive integrators heed.
+    Apex apex;
+    /// Between the rows that are given and shown and those that are integrated; empty where they are the same.
+    std::function<void(double* y)> fold, unfold;
 
     /// The velocity along the constraint, if there is one; false as `velocity`.
     bool velocity_along(const double* y, double* to) const {
@@ -89,6 +105,8 @@ public:
     virtual double t() const = 0;           ///< the present time
     virtual void get(double* y) const = 0;  ///< the state at it
     virtual double step_size() const = 0;   ///< of the next step
+    /// The row with the largest error in the last attempt at a step; -1 where steps are fixed.
+    virtual Index limiting_row() const { return -1; }
     /// The end of the step that System::resolved refused.
     virtual void refused(double* y) const { get(y); }
     virtual FlowState save() const = 0;
@@ -128,6 +146,14 @@ struct AdaptiveParams {
     double tolerance = 0;       ///< stop where the gradient is smaller; 0: never
     double first_step = 0;      ///< 0: chosen
 };
+
+/// Half the distance from an apex below which rows are held in coordinates in which they can rest: delta =
+/// max(4 sqrt(rtol), 0.003) times the root mean square of the distances at the start, as what is left out is of
+/// order delta^2. 0 if the system has no apex.
+double resting_radius(const System& system, const double* start, double rtol);
+
+/// The system in those coordinates (eqs. (6.18) to (6.20)), with `fold` and `unfold`; itself for delta = 0.
+System folded(System system, double delta);
 
 /// A flow by Dormand and Prince's pair of orders 5(4) with a PI controller (eq. (6.12)). States between steps
 /// come from its continuous extension of order 4: the times asked for do not change the steps.
