@@ -83,7 +83,8 @@ def test_a_flow_stops_where_it_is_at_rest(method):
 
 
 def test_too_large_fixed_steps_diverge_with_their_number():
-    run = solve(linear_model(3, 2), Particles(3, method="rk4", step=50.0), horizon=1e5, save_at=[], rng=0)
+    method = Particles(3, method="rk4", step=50.0)
+    run = solve(linear_model(3, 2), method, horizon=1e5, save_at=[], rng=0, risk=False)
     assert run.status == "diverged"
     assert f"step {run.meta['steps'] + 1}" in run.message
     assert np.isfinite(run.final).all()
