@@ -40,7 +40,7 @@ def distance(
     counts as points at the centres of its cells.
 
     Between weighted points of more than one dimension POT solves the transport problem, where it is installed
-    (``pip install 'mfcore[transport]'``), and SciPy's linear programmes otherwise, which take 100 times as long.
+    (``pip install 'mfcore[transport]'``), and SciPy's linear programmes otherwise, 100 times as slowly.
 
     Args:
         a: An array of points of equal mass, an `mf.Cloud` or an `mf.Density`.
