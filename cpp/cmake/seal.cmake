@@ -14,7 +14,7 @@ if(UNIX AND NOT APPLE)
     endif()
     foreach(candidate IN LISTS candidates)
       execute_process(COMMAND ${candidate} --version OUTPUT_VARIABLE said ERROR_QUIET RESULT_VARIABLE failed)
-      if(said MATCHES "GNU objcopy" AND NOT failed)
+      if(said MATCHES "^GNU objcopy" AND NOT failed) # the other says: llvm-objcopy, compatible with GNU objcopy
         set(MFCORE_SEALER ${candidate})
         break()
       endif()

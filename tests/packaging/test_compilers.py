@@ -62,7 +62,7 @@ def test_a_compiler_that_is_too_old_is_refused_by_its_version(configure, tmp_pat
 
 
 def test_archives_are_sealed_by_gnu_objcopy_beside_the_binutils_of_llvm(configure, tmp_path):
-    other = script(tmp_path / "llvm-objcopy", "#!/bin/sh\necho llvm-objcopy, compatible with GNU tools\n")
+    other = script(tmp_path / "llvm-objcopy", "#!/bin/sh\necho llvm-objcopy, compatible with GNU objcopy\n")
     done, commands = configure(f"-DCMAKE_OBJCOPY={other}")
     assert done.returncode == 0, done.stderr
     assert "--discard-all" in commands
@@ -71,7 +71,7 @@ def test_archives_are_sealed_by_gnu_objcopy_beside_the_binutils_of_llvm(configur
 
 def test_without_gnu_objcopy_nothing_is_sealed_and_the_build_says_what_that_costs(configure, tmp_path):
     for name in ("objcopy", "gobjcopy", f"{platform.machine()}-linux-gnu-objcopy"):
-        script(tmp_path / name, "#!/bin/sh\necho llvm-objcopy, compatible with GNU tools\n")
+        script(tmp_path / name, "#!/bin/sh\necho llvm-objcopy, compatible with GNU objcopy\n")
     path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
     done, commands = configure(f"-DCMAKE_OBJCOPY={tmp_path / 'objcopy'}", PATH=path)
     assert done.returncode == 0, done.stderr
