@@ -9,7 +9,9 @@
 - `registry`: objects to plain tables and back, for configuration files and archives
 - `described`, `archive`: objects and arrays to bytes in files and back; damage is told
 - `free_memory`: how much a request may ask for; `limits`: what ends a run early; `bar`: its progress
-- `turn`: one caller at a time
+- `keywords`: a misspelt keyword is answered with the closest name; `warn`: warnings about the user's line
+- `lengths`: lengths of rows whose squares may leave the range of numbers
+- `output`: arrays of the caller that are written; `turn`: one caller at a time
 - `build`: what is in this installation
 
 May use the compiled core and nothing else of mfcore. Add here only what at least two rooms need.

@@ -1,6 +1,7 @@
 """The compiled core, whichever level was loaded, under one name.
 
 Its classes and functions say they live here, so that pickles and messages do not depend on the machine.
+`_loader` chooses the level.
 """
 
 from . import _loader

@@ -4,6 +4,10 @@
 make others, `custom` one of a function of yours, `expression` one of a formula. All are unscaled: erf(t),
 tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t). Errors of those of the core are a few units in the last place over
 the whole line, tails included; the bounds stand in the header mfcore/network/activation.hpp.
+
+- `_kinds`: those of the core; `_config`: their names in files
+- `_custom`: functions of the user; `_spans`: given as pointers; `_expression`: as formulas
+- `_measured`: what the values of a function show, such as a strip where it is analytic
 """
 
 from ._config import KINDS as KINDS

@@ -2,6 +2,9 @@
 
 Exit codes: 0 done, 1 failed, 2 misused, 124 out of time, 130 interrupted, 143 terminated.
 Errors take one line; ``--debug`` shows tracebacks.
+
+- `_run`, `_show`, `_sweep`, `_reproduce`, `_bench`, `_info`: the commands; `_info` has ``list``, too
+- `_termination`: the signal by which batch systems end what they run
 """
 
 from __future__ import annotations

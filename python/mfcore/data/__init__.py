@@ -2,6 +2,12 @@
 
 Every law draws samples by number (`draw`), and tells what it knows in closed form (`target_power`,
 `noise_power`). ``d=math.inf`` is allowed where a reduction to a few coordinates exists.
+
+- `_law`: `DataLaw`, the base class; `_config`: laws from files
+- `_gaussians`: two classes; `_multi_index`, with the links of `_links`: labels of a few directions;
+  `_regression`: `Teacher` and `Linear`; `_finite`: `Dataset` and `Stream`
+- `_rescaled`: a law with its labels times a factor
+- `_parts`, `_symmetry`: what a law tells the exact expectations and the reductions
 """
 
 from ._config import KINDS as KINDS

@@ -1,8 +1,8 @@
 """The one interface behind `mf.V`, `mf.U`, `mf.psi`, `mf.grad_psi` and `mf.risk`.
 
 Exact Gaussian formulas, sums over nodes (finite laws, Monte Carlo) and reduced models implement it; solvers
-and functions know nothing else. Weight decay and what is trained are not its business: `functions.py` adds
-them.
+and functions know nothing else. Weight decay and what is trained are not its business:
+`measures/_functions.py` adds them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,15 @@
 
 Each experiment is one module: the published settings, a full and a quick size, and a function that runs them
 and returns a `Report` of the picture, its numbers, and a table of measured beside published ones.
+
+- networks and their limit: `isotropic_gaussians`, `anisotropic_gaussians`, `predictable_failure`,
+  `phase_transition`, `three_atoms`, `noisy`, `noisy_convergence`, `time_scales`, `geometry`
+- how near: `ladder` (`_ladder_variants`), `fluctuations`, `approximation` (`_best_neurons`), `sample_size`,
+  `global_convergence` (`_relu_teacher`, `_deconvolution`)
+- targets of few directions: `merged_staircase` (`_appendix`, `_escapes`), `leap` (`_layers`), `filtered_pca`,
+  `quartic_sphere` (`_quartic`)
+- lazy training: `lazy_transition`, `three_regimes` (`_scales`), `kernel_staircase` (`_stairs`)
+- what all share: `_work` runs, `_report` and `_row` tell, `_panels` draws
 """
 
 from __future__ import annotations

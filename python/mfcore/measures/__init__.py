@@ -4,6 +4,8 @@
 - `_functions`: `mf.V`, `U`, `psi`, `grad_psi`, `risk`, `predict`; `_evaluators`: what averages for them
 - `_estimate`: the same by streaming Monte Carlo, with standard errors
 - `_energy`: `mf.free_energy` and `dissipation`
+- `_pull`: `mf.pull`, the gradient half of a step of SGD
+- `_replicas`: the same for several networks at once; `_tangent`: what linearised training returns
 - `_distance`: Wasserstein distances and relative entropy
 - `_place`: whose coordinates arguments are in, those of neurons or reduced ones
 - `_results`: what is returned is finite, and in the caller's array if there is one

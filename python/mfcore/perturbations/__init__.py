@@ -13,7 +13,7 @@
 - `_linear`: products with H and K by which all linearised flows here go: sums over the data's nodes
   (`_on_nodes`), features of reduced models (`_features`), differences of exact gradients (`_differences`);
   `_frames`: the directions in which atoms move
-- `_draws`: rows of initial laws
+- `_draws`: rows of initial laws; `_start_nodes`: Gauss nodes of them
 
 May use measures, atoms, networks, and where they end. Public names are in `mfcore.theory`; a theorem about
 perturbations of a measure is one file here.

@@ -3,6 +3,11 @@
 Every function returns matplotlib axes that can also be saved directly, ``mf.plots.risk(runs).savefig(path)``,
 and draws on the axes given as ``ax=``. Colours can be told apart by the colour-blind, and curves are named at
 their ends. Needs matplotlib, ``mfcore[plot]``, when a function is called; neither a display nor pyplot.
+
+- `_series`: risks and observables over t; `_ladder`: error budgets
+- `_density`, `_plane`: measures; `_animate`: measures over time
+- `_runs`: what trajectories tell; `_coordinates`: coordinates by name
+- `_axes`, `_labels`: what all pictures share
 """
 
 from ._animate import animate

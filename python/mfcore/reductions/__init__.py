@@ -6,6 +6,7 @@
 - `_nodes`: data nodes from the symmetry that a law describes
 - `_rows`: which quadrature rule each direction and each norm gets
 - `_node_rules`: the rules, and how many nodes they need
+- `_inputs`: inputs as a reduction looks at them
 - `_sphere`: features of networks with |w| = 1
 - `_project`: from neurons to reduced coordinates and back
 - `_init`: initial laws in reduced coordinates

@@ -1,11 +1,13 @@
 """What every run shares: save points, records, checkpoints, how it ended, and the file it is kept in.
 
-- `_solve`: `mf.solve`, `resume`, `log_times`
+- `_solve`: `mf.solve`, `resume`, `log_times`; `_plan`: what its arguments ask for
 - `_run`: from save point to save point
 - `_rung`: the interface that each kind of dynamics implements
 - `_changing`: a rung begun anew where temperature or ridge, functions of t, have changed
 - `_trajectory`: `Trajectory`, what a run returns, in memory and on disk
-- `_observe`: what is recorded by default
+- `_observe`: what is recorded by default; `_meters`: risks beside it
+- `_clock`: the times at which fixed steps can be looked at
+- `_guard`: runs that have blown up; `_advice`: what is provable about a run and easily overlooked
 - `_checkpoint`: the file that a run can go on from
 - `_split`, `_ranks`, `_pieces`: runs of networks that are split over processes, and `gather`
 - `_ends`, `_stiff`, `_reduced`, `_difference`: shared by the rooms of the rungs: how integrations end in

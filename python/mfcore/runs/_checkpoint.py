@@ -1,8 +1,8 @@
 """Checkpoints: write the state of a run to a file while it goes on, and read it to resume.
 
-A checkpoint is an archive (`_archive.py`). Beside the state it holds a description of the run, field by field
-(`_described.py`), the build of mfcore that it comes from, and a number of its own: a run replaces and removes
-the file with its own number, and no other.
+A checkpoint is an archive (`_base/archive.py`). Beside the state it holds a description of the run, field by
+field (`_base/described.py`), the build of mfcore that it comes from, and a number of its own: a run replaces
+and removes the file with its own number, and no other.
 """
 
 from __future__ import annotations

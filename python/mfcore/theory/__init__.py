@@ -11,6 +11,13 @@ Examples:
     >>> budget = theory.ladder(model, neurons=[20, 40], step=[0.02], horizon=0.4, replicas=2, rng=0)
     >>> budget.gap("PDE-ND").shape  # neurons, step, replica, t
     (2, 1, 2, 21)
+
+- `_ladder`, with `_runs`: all rungs from the same neurons; `_budget`: their gaps; `_rates`: slopes of gaps
+- `_steps`: the bias of SGD with a finite step
+- `_coefficients`, `_leap`, `_filtered`, `_second_layer`: targets of few directions, and how hard they are
+- `_spectrum`, `_regression`, `_kernel_ridge`: kernels of the angle, and what regression with them learns
+
+The tangent kernel and its bounds are in `mfcore.lazy`, stability and fluctuations in `mfcore.perturbations`.
 """
 
 from ..lazy._bounds import LazyBounds, lazy_bounds
