@@ -84,9 +84,10 @@ def test_a_flow_stops_where_it_is_at_rest(method):
 
 def test_too_large_fixed_steps_diverge_with_their_number():
     method = Particles(3, method="rk4", step=50.0)
-    run = solve(linear_model(3, 2), method, horizon=1e5, save_at=[], rng=0, risk=False)
+    run = solve(linear_model(3, 2), method, horizon=1e5, save_at=[], rng=0)
     assert run.status == "diverged"
-    assert f"step {run.meta['steps'] + 1}" in run.message
+    steps = run.meta["steps"]  # the risk may overflow before the neurons do
+    assert f"step {steps + 1}" in run.message or f"t = {50 * steps}, inf" in run.message
     assert np.isfinite(run.final).all()
 
 
