@@ -73,7 +73,8 @@ def laziness(
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit of the kernel.
 
     Raises:
-        ValueError: The network is on the sphere, or the data have no nodes.
+        ValueError: The model has ridge or noise, under which the bounds do not hold, the network is on the
+            sphere, or the data have no nodes.
 
     Examples:
         >>> import numpy as np, mfcore as mf
@@ -92,6 +93,12 @@ def laziness(
         raise ValueError(
             "network must have sphere=False for laziness: its second derivatives are those of R^d"
         )
+    for name, value in (("ridge", model.ridge), ("temperature", model.temperature)):
+        if value > 0:
+            raise ValueError(
+                f"model must have {name} 0 for laziness, whose bounds are those of a gradient flow of the "
+                f"risk, got {value:g}; κ is that of model.replace({name}=0)"
+            )
     count = check.threads(threads)
     X, y = nodes_of(model, expectation)
     check.memory(24.0 * len(X) ** 2, "data" if expectation is None else "samples", len(X))

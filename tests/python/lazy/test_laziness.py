@@ -150,6 +150,18 @@ def test_more_samples_than_trained_parameters_have_no_rate(samples, bias):
     assert found.displacement == math.inf
 
 
+@pytest.mark.parametrize("force", ["ridge", "temperature"])
+def test_forces_under_which_the_bounds_do_not_hold_are_refused(force):
+    model, start = problem(0)
+    with pytest.raises(ValueError, match=rf"^model must have {force} 0 for laziness.*got 0.4"):
+        theory.laziness(model.replace(**{force: 0.4}), start)
+    assert theory.laziness(model, start).kappa > 0
+    if force == "ridge":  # decay holds the linearised network away from the labels
+        plain = model.replace(rates=None)
+        held = mf.solve(plain.replace(ridge=0.4), mf.Linearized(8), horizon=1e3, save_at=[1e3])
+        assert held.risk[0] > 100 * theory.laziness(plain, start).risk_bound(1e3)
+
+
 def test_the_sphere_is_refused():
     model, start = problem(0)
     network = mf.Network(mf.activations.tanh, sphere=True)
