@@ -7,6 +7,7 @@
 
 #include "base/dense.hpp"
 #include "mfcore/base/errors.hpp"
+#include "mfcore/base/run.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline grid {
 
@@ -39,13 +40,22 @@ LowRank compress(ConstMat values, double tolerance) {
     const double entries = static_cast<double>(n) * static_cast<double>(q);
     while (rank < full && sizes[rank] > tolerance * largest * std::sqrt(entries)) ++rank;
     Eigen::MatrixXd basis, coefficients, rest;
+    const auto deviation = [&] { return rest.cwiseAbs().maxCoeff() / largest; };
     for (;; ++rank) {
         basis = svd.left.leftCols(rank);
         if (n > q) basis = dense::multiply(left, basis);
         coefficients = sizes.head(rank).asDiagonal() * svd.right.leftCols(rank).transpose();
         rest = table - dense::multiply(basis, coefficients);
-        out.error = rest.cwiseAbs().maxCoeff() / largest;
+        out.error = deviation();
         if (out.error <= tolerance || rank == full || !svd.finite) break;
+        // Term by term up to where it may suffice: a product for each rank would cost as much as all terms.
+        for (; rank + 1 < full; ++rank) {
+            check_stop();
+            Eigen::VectorXd direction = svd.left.col(rank);
+            if (n > q) direction = left * direction;
+            rest -= (sizes[rank] * direction) * svd.right.col(rank).transpose();
+            if (deviation() <= tolerance) break;
+        }
     }
     out.rank = rank;
     out.basis.resize(static_cast<std::size_t>(n * rank));

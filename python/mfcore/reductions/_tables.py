@@ -10,6 +10,9 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 
+_MOST_ENTRIES = 1 << 25  # 256 MB, of which compression holds six copies
+_MOST_WORK = 1 << 36  # products of one factorisation: some minutes
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
@@ -31,6 +34,9 @@ class Table:
         What counts is what reaches the potential and the risk: the deviation of √|p_q| Φ_q in any cell is at
         most `tolerance` times the largest entry of this kind.
 
+        Raises:
+            ValueError: The table is too large: its compression would take long, or gigabytes.
+
         Examples:
             >>> import numpy as np
             >>> from mfcore.reductions._tables import Table
@@ -40,6 +46,13 @@ class Table:
             (50, 2)
         """
         tolerance = check.number(tolerance, "tolerance", above=0)
+        nodes = self.values.shape[-1]
+        cells = self.values.size // max(nodes, 1)
+        if self.values.size > _MOST_ENTRIES or self.values.size * min(cells, nodes) > _MOST_WORK:
+            raise ValueError(
+                f"values must have at most {_MOST_ENTRIES:.0e} entries for compression, and {_MOST_WORK:.0e} "
+                f"entries times the smaller of cells and nodes, got {cells} cells and {nodes} nodes"
+            )
         scale = np.sqrt(np.abs(self.weights))
         flat = self.values.reshape(-1, self.values.shape[-1])
         basis, coefficients, error = _core.compress(flat * scale, tolerance)

@@ -1,7 +1,10 @@
 """Activations by formulas: what is read, derivatives, files, and the two ways they are evaluated."""
 
 import pickle
+import re
+import resource
 import sys
+from random import Random
 
 import mfcore as mf
 import numpy as np
@@ -80,6 +83,13 @@ def test_it_pickles_and_stands_in_files_by_its_text(tmp_path):
         ("x + 1", "text must be made of"),
         ("True * z", "text must be made of"),
         ("9**9**9", "powers in text must be at most 1000"),
+        ("(((9**999)**999)**999)*z", "text must have whole numbers of at most 2048 bits"),
+        ("((9**300*z)**300)**300", "text must have whole numbers of at most 2048 bits"),
+        ("exp(log(z**2 + 9**300))**300", "text must have whole numbers of at most 2048 bits"),
+        ("z*1e300*10**10", "text must have numbers, also in its derivatives, of at most"),
+        ("+".join(["z"] * 51), "text must have at most 100 numbers, operations and calls, got 101"),
+        ("log(-9) * z", "text must be real and finite"),
+        ("z + 1 / 0", "text must be real and finite"),
         ("z +", "text must be a formula in z"),
         ("", "text must be a formula in z"),
         ("1 / z", "finite at z = 0"),
@@ -89,6 +99,40 @@ def test_it_pickles_and_stands_in_files_by_its_text(tmp_path):
 def test_what_is_no_formula_is_refused_in_words(text, words):
     with pytest.raises((ValueError, TypeError), match=words):
         expression(text)
+
+
+@pytest.mark.parametrize("text", ["2**1000 * z", "z * 9**100 / 9**99", "z + 10**30 - 10**30 / 3"])
+def test_whole_numbers_that_no_machine_word_holds_are_floats(way, text):
+    assert expression(text)(0.5) == pytest.approx(eval(text, {"z": 0.5}), rel=1e-15)
+
+
+def generated(rng, depth):
+    """A formula, most of them of extreme numbers."""
+    kind = rng.random() if depth else 1.0
+    if kind < 0.55:
+        one, two = generated(rng, depth - 1), generated(rng, depth - 1)
+        return f"({one}){rng.choice(['+', '-', '*', '/', '**', '**'])}({two})"
+    if kind < 0.75:
+        return f"{rng.choice(_expression._FUNCTIONS)}({generated(rng, depth - 1)})"
+    return rng.choice(["z", "z", "pi", "2", "3", "9", "999", "1e308", "1e-308", "0.1", "9" * 400])
+
+
+def test_generated_formulas_are_read_or_refused_in_little_memory(monkeypatch, tmp_path):
+    # without bounds such formulas took more than 3.5 GB
+    monkeypatch.setattr(_expression, "find_spec", lambda name: None)
+    rng, read = Random(0), 0
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for k in range(100):
+        text = generated(rng, 1 + k % 5)
+        (tmp_path / "s.toml").write_text(f'kind = "expression"\ntext = "{text}"\n')
+        refused = ""
+        try:
+            read += mf.load_config(tmp_path / "s.toml") == expression(text)
+        except (ValueError, TypeError) as error:
+            refused = str(error)
+        assert not refused or re.search(r"\btext\b|must be finite at z = 0", refused)
+    assert read >= 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
 
 
 def test_without_sympy_it_says_how_to_get_it(monkeypatch):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core
 from mfcore.data._symmetry import Part, Radius, Symmetry
+from mfcore.reductions._tables import Table
 from problems import STEP
 
 INF = math.inf
@@ -209,6 +210,26 @@ def test_compression_finds_the_rank_and_measures_its_error(cells, nodes, rank, s
     measured = np.abs(basis @ coefficients - values).max() / np.abs(values).max()
     assert measured == pytest.approx(error, abs=1e-14)
     assert error <= 1e-6
+
+
+def test_ranks_grow_to_all_where_nothing_less_suffices():
+    values = np.random.default_rng(0).standard_normal((60, 50))
+    basis, coefficients, error = _core.compress(values, 1e-14)
+    assert basis.shape == (60, 50)
+    assert np.abs(basis @ coefficients - values).max() <= 1e-13  # roundings of 50 terms
+    half, _, error = _core.compress(values, 0.5)
+    assert half.shape[1] < 50
+    assert (
+        error <= 0.5 < np.abs(values - half[:, :-1] @ (half[:, :-1].T @ values)).max() / np.abs(values).max()
+    )
+
+
+@pytest.mark.parametrize("shape", [(20_000, 20_000), (6_000, 6_000), (1 << 26, 2)])
+def test_tables_whose_compression_would_take_minutes_or_gigabytes_are_refused(shape):
+    values = np.broadcast_to(0.0, shape)  # one number in memory
+    table = Table((np.arange(2.0),), values, np.ones(shape[1]))
+    with pytest.raises(ValueError, match=r"values must have at most .* entries for compression"):
+        table.compress()
 
 
 def test_a_table_of_zeros_has_rank_zero():
