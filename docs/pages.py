@@ -12,15 +12,15 @@ from pathlib import Path
 import mfcore
 
 DOCS = Path(__file__).resolve().parent
-# How long the published size takes on two idle cores, estimated: steps times the cost of one, and the limits
+# How long the full size takes on two idle cores, estimated: steps times the cost of one, and the limits
 # beside it. Times that were measured are in the reports, `docs/figures/*.md`.
 TAKES = {
-    "isotropic-gaussians": "10 minutes (8·10⁷ steps of 800 neurons, d = 40)",
-    "predictable-failure": "5 minutes (4·10⁷ steps of 800 neurons, d = 320)",
-    "anisotropic-gaussians": "15 minutes (6·10⁷ steps of 800 neurons, d = 320, and three limits)",
-    "phase-transition": "20 minutes (1.8·10⁸ steps of 800 neurons, d = 40)",
-    "noisy": "2 minutes (3.2·10⁶ noisy steps of 800 neurons, d = 40)",
-    "ladder": "10 minutes (16 replicas at five widths and four steps)",
+    "isotropic-gaussians": "2 minutes (3·10⁷ steps of 800 neurons, d = 40)",
+    "predictable-failure": "15 minutes (4·10⁷ steps of 800 neurons, d = 320)",
+    "anisotropic-gaussians": "a minute (6·10⁵ steps of 800 neurons, d = 320, and six limits to 10⁷ steps)",
+    "phase-transition": "a minute (10⁷ steps of 800 neurons, d = 40)",
+    "noisy": "half a minute (1.2·10⁶ noisy steps of 800 neurons, d = 40)",
+    "ladder": "a minute (12 replicas at four widths and three steps)",
     "three-atoms": "half a minute (most of it for the animation)",
     "lazy-transition": "3 minutes (5,000 steps at ten sizes τ, and four decades of scales)",
     "three-regimes": "a minute (widths to 1,024)",
@@ -44,10 +44,10 @@ def gallery() -> str:
     parts = [
         "# Gallery",
         "Published figures, each by one command that writes a PNG, an SVG, the numbers as `.npz` and a page "
-        "in Markdown with a table of ours beside published numbers. `--quick` runs a smaller size than "
-        "the published one. Times are estimates for two idle cores (steps times the cost of one); "
-        "the last line of an entry says which size made its picture and, where it was measured, how long "
-        "that took. `mfcore reproduce all` makes them all.",
+        "in Markdown with a table of ours beside published, exact and recomputed numbers. `--quick` runs a "
+        "smaller size than the full one. Times are estimates for two idle cores (steps times the cost of "
+        "one); the last line of an entry says which size made its picture and, where it was measured, how "
+        "long that took. `mfcore reproduce all` makes them all.",
     ]
     for name in mfcore.experiments.NAMES:
         parts += [f"## {name}", mfcore.experiments.summary(name), f"```bash\nmfcore reproduce {name}\n```"]

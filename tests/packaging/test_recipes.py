@@ -250,7 +250,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ._panels import wide
-from ._report import Report, Row
+from ._report import Report
+from ._row import Row
+from ._source import exact
 
 
 @dataclass(frozen=True)
@@ -267,7 +269,7 @@ def run(work, size):
     """The line and its slope."""
     figure, _, right = wide(1)
     right.plot(range(size.points), range(size.points))
-    rows = [Row("slope", 1.0, 1.0, 1e-12, "Euclid")]
+    rows = [Row("slope", 1.0, 1.0, 1e-12, exact("Euclid"))]
     return Report(
         name="line", title="A line", caption="It is straight.", figure=figure, rows=rows, runs=work.runs
     )

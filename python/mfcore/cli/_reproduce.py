@@ -75,7 +75,7 @@ def _one(arguments: argparse.Namespace, name: str, folder: Path) -> int:
     made = _made(arguments, name, work)
     written: list[Path] = []
     _print(report.table())
-    print(report.said())
+    print(report.agreement_line())
 
     def write(numbers: Path) -> None:
         written[:] = report.write(numbers.parent, made=made)

@@ -1,16 +1,18 @@
 """Published figures, reproduced: `mfcore.experiments`, on the command line ``mfcore reproduce NAME``.
 
 Each experiment is one module: the published settings, a full and a quick size, and a function that runs them
-and returns a `Report` of the picture, its numbers, and a table of measured beside published ones.
+and returns a `Report` of the picture, its numbers, and a table of measured beside published, exact and
+recomputed ones.
 
 - networks and their limit: `isotropic_gaussians`, `anisotropic_gaussians`, `predictable_failure`,
   `phase_transition`, `three_atoms`, `noisy`, `noisy_convergence`, `time_scales`, `geometry`
 - how near: `ladder` (`_ladder_variants`), `fluctuations`, `approximation` (`_best_neurons`), `sample_size`,
   `global_convergence` (`_relu_teacher`, `_deconvolution`)
-- targets of few directions: `merged_staircase` (`_appendix`, `_escapes`), `leap` (`_layers`), `filtered_pca`,
-  `quartic_sphere` (`_quartic`)
+- targets of few directions: `merged_staircase` (`_appendix`, `_dimension_free`, `_escapes`), `leap`
+  (`_layers`), `filtered_pca`, `quartic_sphere` (`_quartic`)
 - lazy training: `lazy_transition`, `three_regimes` (`_scales`), `kernel_staircase` (`_stairs`)
-- what all share: `_work` runs, `_report` and `_row` tell, `_panels` draws
+- what all share: `_work` runs, `_report`, `_row` and `_source` tell, `_panels` draws, `_ramps` has closed
+  forms of the truncated ReLU, `_chance` what N neurons add
 """
 
 from __future__ import annotations
@@ -22,9 +24,25 @@ from typing import Any
 from .._base import check
 from ._report import SUFFIXES, Report, save_runs
 from ._row import Row
+from ._source import Because, Source, computed, exact, published
 from ._work import Work
 
-__all__ = ["NAMES", "Report", "Row", "Work", "inferred", "run", "save_runs", "suffixes", "summary"]
+__all__ = [
+    "NAMES",
+    "Because",
+    "Report",
+    "Row",
+    "Source",
+    "Work",
+    "computed",
+    "exact",
+    "inferred",
+    "published",
+    "run",
+    "save_runs",
+    "suffixes",
+    "summary",
+]
 
 NAMES = (
     "isotropic-gaussians",

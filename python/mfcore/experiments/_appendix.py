@@ -17,9 +17,11 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ..theory._coefficients import fourier
 from ._row import Row
+from ._source import published
 from ._work import Work
 
 Sets = Sequence[tuple[int, ...]]
+SLOWER = 3  # the clock of the panel of h₃, about: its coefficients at t = 300 are ours at 100
 # Figure 2: sets, coefficients read at some times, and coordinates that are equal by symmetry.
 APPENDIX: dict[str, tuple[Sets, dict[int, tuple[float, ...]], tuple[tuple[str, ...], ...]]] = {
     "h1": (
@@ -36,7 +38,7 @@ APPENDIX: dict[str, tuple[Sets, dict[int, tuple[float, ...]], tuple[tuple[str, .
         {1200: (1.004, 0.974, 0.971, 0.960, 0.948)},
         (),
     ),
-    # read at t = 1200 of a clock that is about three times slower: here at 400
+    # read at t = 1200
     "h3": (((0,), (2,), (0, 1), (2, 3)), {400: (1.052, 1.052, 0.205, 0.205)}, (("s1", "s3"), ("s2", "s4"))),
 }
 
@@ -107,17 +109,18 @@ def held(
     )
 
 
-def appendix_rows(runs: Any, reading: float, because: str) -> list[Row]:
+def appendix_rows(runs: Any, reading: float) -> list[Row]:
     """Coefficients beside those read off figure 2, as far as they were run."""
-    late = "the printed clock of this panel is slower, by a factor that is not stated"
     rows = []
+    paper = "Abbe, Boix-Adsera, Misiakiewicz (2022), figure 2, digitised"
     for name, (sets, read, _) in APPENDIX.items():
+        slower = name == "h3"  # the time was chosen by the coefficients
         for t, values in read.items():
             if name not in runs or t > runs[name].t[-1]:
                 continue
             found = runs[name].observed["f"][int(np.abs(runs[name].t - t).argmin())]
             for key, here, value in zip(sets, found, values, strict=True):
-                what = f"{name}, t = {t}: {''.join('z' + '₁₂₃₄'[j] for j in key)}"
-                why = because if name == "h1" else late
-                rows.append(Row(what, here, value, reading, "figure 2, digitised", 0.0, None, why))
+                what = f"{name}, t = {t}{f' (figure: {SLOWER * t})' if slower else ''}: "
+                what += "".join("z" + "₁₂₃₄"[j] for j in key)
+                rows.append(Row(what, here, value, reading, published(paper, fitted=slower)))
     return rows

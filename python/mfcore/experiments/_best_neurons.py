@@ -17,6 +17,7 @@ from ..network import Network
 from ..perturbations._approximation import approximation_gap
 from ..stationary._optimum import Optimum, optimum
 from ._row import Row
+from ._source import computed, exact
 
 X = np.linspace(-2.0, 2.0, 24)
 RIDGE = 1e-3
@@ -85,12 +86,12 @@ def excesses(neurons: FloatArray, draws: int, seed: int) -> tuple[FloatArray, fl
     over = float(np.maximum(excess - 0.5 * gap / neurons, 0.0).max())
     slope, half = envelope(neurons, excess)
     rows = [
-        Row("inf E over measures above inf E over N neurons, any N", below, 0.0, 1e-12, "exact: never"),
-        Row("min E_N above inf E + gap/(2N), any N", over, 0.0, 1e-13, "exact: never"),
-        Row("E of the N in the middle, mf.free_energy", value, other, 1e-13, "the same, by the library"),
+        Row("inf E over measures above inf E over N neurons, any N", below, 0.0, 1e-12, exact("never")),
+        Row("min E_N above inf E + gap/(2N), any N", over, 0.0, 1e-13, exact("never")),
+        Row("E of the N in the middle, mf.free_energy", value, other, 1e-13, computed(free_energy)),
         Row(
             "slope of the largest min E_N − inf E in each octave of N", slope, -2.0, 0.0,
-            "theory: −2, masses are multiples of 1/N", half, half / 1.96, "few octaves",
+            exact("−2, masses are multiples of 1/N"), half, half / 1.96,
         ),
     ]  # fmt: skip
     return excess, gap, rows

@@ -11,6 +11,7 @@ import numpy as np
 from .._base.check import FloatArray
 from ..runs._trajectory import Trajectory
 from ._row import Row, sample
+from ._source import Because, about, exact, published
 
 Sets = Sequence[tuple[int, ...]]
 FOUND = 0.5  # of the second coefficient
@@ -48,28 +49,42 @@ def times(run: Trajectory, level: float | None = None) -> FloatArray:
 def rows(runs: Any, dims: Sequence[int], batch: int, step: float) -> list[Row]:
     """Samples until networks leave, at the largest d beside the published power, and their exponent in d."""
     out = []
+    words = published("Abbe, Boix-Adsera, Misiakiewicz (2022), figure 4, in words")
+    log = math.log(dims[-1])
+    why = Because(
+        "of n = c·d^p the constant counts, and where a plateau ends is not defined: log c/log d, c of 1 "
+        "to 10",
+        0.0,
+        math.log(10.0) / log,
+    )
     for name, power in ESCAPES.items():
         d = dims[-1]
         counts = np.array([times(runs[name_of(name, e)]) for e in dims]) * batch / step
         if not np.isfinite(counts).all():
             continue
         what = f"{name}: log n/log d where networks have half of the second set, d = {d}"
-        why = "the publication tells an order; where a plateau ends is not defined there"
-        out.append(sample(what, np.log(counts[-1]) / math.log(d), power, 0.0, "figure 4, in words", why))
+        out.append(sample(what, np.log(counts[-1]) / log, power, 0.0, words, why))
         level = STUCK[name][1]
         what = f"{name}: log n/log d where R = {LEFT * level:g}, a tenth below the plateau, d = {d}"
-        early = np.log(times(runs[name_of(name, d)], level) * batch / step) / math.log(d)
-        out.append(sample(what, early, power, 0.0, "figure 4, in words", why))
+        early = np.log(times(runs[name_of(name, d)], level) * batch / step) / log
+        out.append(sample(what, early, power, 0.0, words, why))
         slopes = np.polyfit(np.log(dims), np.log(counts), 1)[0]
         what = f"{name}: exponent p of n ~ d^p, d = {dims[0]} to {d}, batches of {batch}"
-        why = (
-            "batch and step are the same at all d, so that n counts the time of the flow; with h of order "
-            "1/d, which the theorem asks for, p is larger by 1"
+        flow = 0.0 if name == "leap-2" else 0.5
+        clock = about(
+            "batch and step are the same at all d, so that n counts the time of the flow, which grows like "
+            f"{'log d' if flow == 0 else '√d'}",
+            flow - power,
+            0.2,
         )
-        out.append(sample(what, slopes, power, 0.0, "figure 4, in words", why))
-        flow, source = (0.0, "the flow: ½ log d") if name == "leap-2" else (0.5, "the flow: √d")
-        why = "networks first learn z₁, which takes the same time at all d"
-        if name == "leap-2":
-            why = "logarithms count at these d"
-        out.append(sample(what, slopes, flow, 0.0, f"{source} as d → ∞", why))
+        out.append(sample(what, slopes, power, 0.0, words, clock))
+        # log d itself has this slope over these d; what learning z₁ takes does not grow and lowers it.
+        log_slope = math.log(log / math.log(dims[0])) / math.log(d / dims[0])
+        rest = Because(
+            f"½ log d has the slope {log_slope:.2f} at these d, and less beside a time to learn z₁",
+            0.0,
+            log_slope,
+        )
+        source = exact("0 as d → ∞: the flow takes ½ log d" if flow == 0 else "½: the flow takes √d as d → ∞")
+        out.append(sample(what, slopes, flow, 0.0, source, rest if flow == 0 else None))
     return out

@@ -19,6 +19,7 @@ from ..plots._axes import COLORS, GREY, TEXT
 from ..runs._trajectory import Trajectory
 from ..theory._second_layer import second_layer
 from ._row import Row, sample
+from ._source import Because, exact, published
 from ._work import Work
 
 Sets = tuple[tuple[int, ...], ...]
@@ -36,10 +37,14 @@ SLOW = {1: 0.003, 2: 0.003, 3: 0.006}  # h·a = SLOW·d^(−max(leap/2, 1)) a sa
 FOUND = 0.5  # of the mean |w_j| over neurons
 FITTED = 20_000  # samples of the second layer
 # ABAM23, figure 1; the shift of the sigmoid and the start are not printed.
+PAPER = "Abbe, Boix-Adsera, Misiakiewicz (2023), figure 1"
 STAIRS: Sets = ((0,), tuple(range(5)), tuple(range(9)), tuple(range(14)))
 D, NEURONS, SHIFT = 100, 300, 0.5
 STEP = 0.4 / D
 HELD_OUT = 4000
+LATER = (
+    2  # times d³, by when the publication has left two more saddles: the weights of the others shrink here
+)
 
 
 def horizon(leap: int, d: int) -> float:
@@ -134,27 +139,42 @@ def found(work: Work, leap: int, d: int, k: int) -> float:
 def rows(work: Work, dims: tuple[int, ...], draws: int) -> list[Row]:
     """Exponents of layer-wise training, its second layer, and plateaus of online SGD."""
     out = []
+    source = "d^max(leap−1, 1) up to logarithms: Abbe, Boix-Adsera, Misiakiewicz (2023), Algorithm 1"
     for leap in TARGETS:
         counts = np.array([[found(work, leap, d, k) for d in dims] for k in range(draws)])
         slopes = np.polyfit(np.log(dims), np.log(counts).T, 1)[0]
         what = f"layer-wise, leap {leap}: exponent of samples in d, d = {dims[0]} to {dims[-1]}"
-        why = "logarithms: coordinates grow from d^(−1/2) to ½, and d is not large"
-        out.append(sample(what, slopes, max(leap - 1, 1), 0.0, "d^max(leap−1, 1) up to logarithms", why))
+        # What a factor of log d adds to an exponent over these d.
+        logs = math.log(math.log(dims[-1]) / math.log(dims[0])) / math.log(dims[-1] / dims[0])
+        why = Because("d is not large, and the theorem leaves open a factor of log d", 0.0, logs)
+        out.append(sample(what, slopes, max(leap - 1, 1), 0.0, exact(source), why))
     half = 1.96 * 3.0 / math.sqrt(FITTED)  # of squares, whose standard deviation is below 3
     what = f"layer-wise, leap 2, d = {dims[-1]}: R after both layers"
-    why = (
-        "small weights have norm 1 in each neuron, and what they add averages out slowly in N: separate "
-        "fits of the first 50, 100, 200 and 400 neurons at d = 200 had R = 1.51, 1.46, 1.41 and 1.33"
+    # Separate fits of the first 50, 100, 200 and 400 neurons at d = 200 had R = 1.51, 1.46, 1.41 and
+    # 1.33: slowly less.
+    why = Because(
+        "small weights have norm 1 in each neuron, and what they add averages out slowly in N", 0.5, 2.0
     )
     at = float(work.arrays["both-layers"][1])
-    out.append(Row(what, at, 0.0, 0.0, "exact as N → ∞", half, half / 1.96, why))
+    out.append(Row(what, at, 0.0, 0.0, exact("0 as N → ∞"), half, half / 1.96, why))
     online = work.runs["online"]
     value, n = np.asarray(online.risk), online.t * NEURONS / STEP
     below = np.flatnonzero(value < 3.5)
     if len(below):
         p, what = math.log(n[below[0]]) / math.log(D), f"online SGD, d = {D}: log n/log d at R = 3.5"
-        why = "one network; constants, and the shift and start that are not printed, count"
-        out.append(Row(what, p, 1.0, 0.0, "published: about d", 0.0, None, why))
+        # A learning time of 10 in units of the flow is 10/(0.4/d) = 25d samples: 1.7.
+        why = Because(
+            "of n = c·d the constant c counts: log c/log d, c of 3 to 50 for steps 0.4/d", 0.24, 0.85
+        )
+        out.append(
+            Row(what, p, 1.0, 0.0, published(f"{PAPER}: leaves the first saddle after about d"), because=why)
+        )
+    late = np.flatnonzero(n > LATER * D**3)
+    if len(late):
+        what = f"online SGD, d = {D}: R after {n[late[0]] / D**3:.2g}·d³ samples"
+        paper = published(f"{PAPER}: two of four saddles are left after about d³")
+        half = 1.96 * float(np.asarray(online.error)[late[0]])
+        out.append(Row(what, float(value[late[0]]), 1.0, 0.5, paper, half, half / 1.96))
     return out
 
 

@@ -1,9 +1,10 @@
-"""The report of an experiment: a picture, its numbers, and a table of measured beside published numbers."""
+"""The report of an experiment: a picture, its numbers, and a table of measured beside known numbers."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,7 +37,7 @@ class Report:
         title: One line.
         caption: What the picture shows, with the settings of the runs.
         figure: The picture.
-        rows: Measured beside published.
+        rows: Measured beside published, exact and recomputed.
         runs: Everything that was run.
         arrays: Further numbers of the picture.
         inferred: Settings that the publication does not state, each with how it was found; of an experiment
@@ -62,10 +63,16 @@ class Report:
         used = [k for k in range(len(HEAD)) if any(line[k] not in ("", "–") for line in lines[1:])]
         return [[line[k] for k in used] for line in lines]
 
-    def said(self) -> str:
-        """How many rows agree, and what "±" is: a line below the table."""
-        agree = sum(row.agrees for row in self.rows)
-        return f"{agree} of {len(self.rows)} rows agree; ± is 95 %, the verdict has no other tolerance"
+    def agreement_line(self) -> str:
+        """How many rows agree and how many do not: a line below the table."""
+        counts = Counter(row.outcome for row in self.rows)
+        others = ", ".join(f"{counts[key]} {words}" for key, words in _OTHERS.items() if counts[key])
+        agree = f"{counts['agrees']} of {len(self.rows)} rows agree"
+        return f"{agree}{', ' if others else ''}{others}; ± is 95 %"
+
+    def unexplained(self) -> list[str]:
+        """The quantities of rows that differ as no reason predicts."""
+        return [row.quantity for row in self.rows if row.outcome == "unexplained"]
 
     def markdown(self, made: str) -> str:
         """The report as a Markdown page; `made` says how and when it was made."""
@@ -110,14 +117,25 @@ class Report:
         return written
 
 
+# What the line below the table says of rows that do not agree.
+_OTHERS = {
+    "fitted": "fitted",
+    "not resolved": "not resolved",
+    "differs": "differ as predicted",
+    "unexplained": "differ, unexplained",
+}
 _EXPLAINED = (
-    "“±” is half of a 95 % interval everywhere: of the mean over networks (Student's t, which for two "
-    "networks is "
-    "12.7 standard errors) and of the samples that a risk is measured on; for numbers without chance, "
-    "the error "
-    "that the method states. s.e. is the standard error of ours. Two numbers agree if they differ by no "
-    "more than "
-    "our interval and the reading error of theirs; there is no other tolerance."
+    "“±” is half of a 95 % interval everywhere: of the mean over networks (Student's t) and of the "
+    "samples that "
+    "a risk is measured on; for numbers without chance, the error that the method states. s.e. is the "
+    "standard "
+    "error of ours. *Published* is cited, *exact* is a closed form or theorem, *computed again* is a second "
+    "computation by the function named as its source. Two numbers are within reach if they differ by no more "
+    "than our interval and the error of the other; there is no other tolerance. Then they agree, unless our "
+    "settings were fitted to that curve (*fitted*), or the interval or reading error is as wide as the "
+    "effect "
+    "or alone hides more than 2.57 standard errors, the t of six networks (*not resolved*). A reason for a "
+    "difference predicts its sign and size; a difference without one is *unexplained*."
 )
 SUFFIXES = (".png", ".svg", ".npz", ".md")
 

@@ -1,4 +1,4 @@
-"""One row of the table of an experiment: a number of ours beside a published or exactly known one."""
+"""One row of the table of an experiment: a number of ours beside what it should be."""
 
 from __future__ import annotations
 
@@ -10,64 +10,101 @@ import numpy as np
 from .._base.check import FloatArray
 from ..plots._runs import center, mean
 from ..runs._trajectory import Trajectory
+from ._source import Because, Source
 
 HEAD = [
     "quantity",
     "ours ± 95 %",
-    "theirs ± reading error",
+    "published ± reading error",
+    "exact",
+    "computed again ± error",
     "difference in s.e.",
     "in %",
     "verdict",
     "source",
 ]
+KINDS = ("published", "exact", "computed")  # in the order of the columns
+# Student's t of six networks: a difference of more standard errors is none that an interval may hide.
+HIDDEN = 2.571
 
 
 @dataclass(frozen=True)
 class Row:
     """One measured number beside the number it should be.
 
-    The two agree if they differ by no more than the error of reading the published number and our interval
-    of 95 % together. There is no other tolerance: a larger difference has a reason, which the row states.
+    The two are within reach of each other if they differ by no more than the error of reading the published
+    number and our interval of 95 % together; there is no other tolerance. Those within reach agree, unless
+
+    - settings of ours were fitted to that very curve: *fitted*;
+    - reading error or interval are as wide as the effect, or all that hides a difference of more standard
+      errors than six networks leave room for: *not resolved*.
+
+    Those out of reach differ, because of a reason that predicts the sign and size of the difference; with no
+    such reason the difference is *unexplained*.
 
     Args:
         quantity: What it is, in words.
         measured: Ours.
-        expected: Theirs: published, or exactly known.
-        reading: Error of `expected`: of reading it off a figure, or half a unit of its last printed digit;
-            for identities, that of rounding.
-        source: Where `expected` comes from.
+        expected: What it stands beside.
+        reading: Error of `expected`: of reading it off a figure, half a unit of its last printed digit, the
+            error that its method states, or rounding.
+        source: Where `expected` comes from: `published`, `exact` or `computed`.
         interval: Half of the 95 % interval of `measured`; for numbers without chance their stated error.
         error: Standard error of `measured`, if it has chance.
-        because: Why the two differ, where they do.
+        because: Why the two differ, with the differences that this predicts.
+        effect: The size that the row has to resolve; default `expected`, and nothing where that is exactly 0.
 
     Examples:
-        >>> from mfcore.experiments import Row
-        >>> Row("R(δ₀)", 7.2501, 7.25, 1e-3, "exact").verdict
+        >>> from mfcore.experiments import Because, Row, computed, exact
+        >>> Row("R(δ₀)", 7.2501, 7.25, 1e-3, exact("½·3.5² + ½·1.5²")).verdict
         'agrees'
-        >>> Row("risk", 0.6, 0.5, 0.01, "figure 1", interval=0.02, error=0.01, because="N is 10").verdict
-        'differs, because N is 10'
+        >>> why, paper = Because("N is 10", 0.05, 0.15), exact("N = ∞")
+        >>> Row("risk", 0.6, 0.5, 0.01, paper, interval=0.02, error=0.01, because=why).verdict
+        'differs, because N is 10 (predicted: +0.05 to +0.15)'
+        >>> Row("risk", 0.4, 0.5, 0.01, paper, interval=0.02, error=0.01, because=why).verdict
+        'differs, unexplained'
     """
 
     quantity: str
     measured: float
     expected: float
     reading: float
-    source: str
+    source: Source
     interval: float = 0.0
     error: float | None = None
-    because: str = ""
+    because: Because | None = None
+    effect: float | None = None
+
+    @property
+    def outcome(self) -> str:
+        """The verdict without its reason: *agrees*, *fitted*, *not resolved*, *differs* or *unexplained*."""
+        off, reach = self.measured - self.expected, self.reading + self.interval
+        if not abs(off) <= reach:
+            return "differs" if self.because and self.because.explains(off) else "unexplained"
+        if self.source.fitted:
+            return "fitted"
+        hidden = self.error is not None and abs(off) > HIDDEN * self.error
+        return "not resolved" if hidden or reach >= self._effect else "agrees"
+
+    @property
+    def _effect(self) -> float:
+        if self.effect is not None:
+            return self.effect
+        if self.expected == 0 and self.source.kind != "published":
+            return math.inf
+        return abs(self.expected)
 
     @property
     def agrees(self) -> bool:
-        """Whether the two differ by no more than reading error and interval."""
-        return bool(abs(self.measured - self.expected) <= self.reading + self.interval)
+        """Whether the outcome is *agrees*."""
+        return self.outcome == "agrees"
 
     @property
     def verdict(self) -> str:
-        """*agrees*, or *differs* with the reason."""
-        if self.agrees:
-            return "agrees"
-        return f"differs, because {self.because}" if self.because else "differs, for reasons unknown"
+        """The outcome, of a difference with its reason."""
+        if self.outcome == "unexplained":
+            return "differs, unexplained"
+        return f"differs, because {self.because}" if self.outcome == "differs" else self.outcome
 
     @property
     def ours(self) -> str:
@@ -79,8 +116,9 @@ class Row:
         off = self.measured - self.expected
         errors = f"{off / self.error:+.1f}" if self.error else "–"
         percent = _percent(100 * off / abs(self.expected)) if self.expected else "–"
-        theirs = _with(self.expected, self.reading)
-        return [self.quantity, self.ours, theirs, errors, percent, self.verdict, self.source]
+        there = _with(self.expected, self.reading)
+        theirs = [there if kind == self.source.kind else "–" for kind in KINDS]
+        return [self.quantity, self.ours, *theirs, errors, percent, self.verdict, self.source.where]
 
 
 def _percent(share: float) -> str:
@@ -105,8 +143,8 @@ def averaged(
     at: int,
     expected: float,
     reading: float,
-    source: str,
-    because: str = "",
+    source: Source,
+    because: Because | None = None,
 ) -> Row:
     """A row for the risk (``"risk"``) or an observable of networks at a save point, averaged over them."""
     values = run.risk if series == "risk" else run.observed[series]
@@ -115,25 +153,29 @@ def averaged(
     middle, half = center(run, values, stated)
     sampling = np.zeros_like(values) if stated is None else stated
     error = float(sampling[at]) if values.ndim == 1 else _standard_error(values[at], sampling[at])
-    return Row(
-        quantity, float(middle[at]), expected, reading, source, float(half[at]), error or None, because
-    )
+    here = float(middle[at])
+    return Row(quantity, here, expected, reading, source, float(half[at]), error or None, because)
 
 
 def sample(
-    quantity: str, values: FloatArray, expected: float, reading: float, source: str, because: str = ""
+    quantity: str,
+    values: FloatArray,
+    expected: float,
+    reading: float,
+    source: Source,
+    because: Because | None = None,
 ) -> Row:
     """A row for the mean of independent values, one of each network."""
-    values = np.atleast_1d(values)
-    middle, half = mean(values[None, :], np.zeros((1, len(values))))
-    error = _standard_error(values, np.zeros(len(values)))
-    return Row(quantity, float(middle[0]), expected, reading, source, float(half[0]), error or None, because)
+    (middle,), (half,), error = spread(np.atleast_1d(values)[None])
+    return Row(
+        quantity, float(middle), expected, reading, source, float(half), float(error[0]) or None, because
+    )
 
 
-def mean_and_error(values: FloatArray) -> tuple[float, float | None]:
-    """The mean over networks and its standard error, None for a single network."""
-    values = np.atleast_1d(values)
-    return float(values.mean()), _standard_error(values, np.zeros(len(values))) or None
+def spread(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Means over the second axis, halves of their 95 % intervals, and standard errors."""
+    middle, half = mean(values, np.zeros_like(values))
+    return middle, half, np.array([_standard_error(row, np.zeros(len(row))) for row in values])
 
 
 def _standard_error(values: FloatArray, sampling: FloatArray) -> float:

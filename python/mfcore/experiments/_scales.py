@@ -18,6 +18,7 @@ from ..model import Model
 from ..network import Network
 from ..neurons._methods import Particles
 from ._row import Row, sample
+from ._source import Because, exact
 from ._work import Work
 
 # Ours: y = tanh(2x₁), x ~ N(0, I_d), learned by tanh neurons, a and w trained.
@@ -127,21 +128,36 @@ def slope_rows(
     found: dict[str, FloatArray],
     expected: dict[str, tuple[str, float]],
     where: str,
-    why: dict[str, str],
     variable: str = "α",
+    order: int = 1,
 ) -> Iterator[Row]:
-    """A row for each slope that theory knows as x → ∞; where ours differs, also that of the upper half of x.
+    """A row for each slope that theory knows as x → ∞, over all x and over the upper half of them.
 
-    `why` has a reason for each name. κ ∝ 1/α at every α, to the tolerance of Lanczos' method; not so in other
-    variables.
+    Terms of the next order leave less of a difference in the upper half: each row predicts the other.
+    They fall at most like x to the power −`order`.
+    κ ∝ 1/α at every α, to the tolerance of Lanczos' method; not so in other variables.
     """
-    upper = x[len(x) // 2 :]
+    half = len(x) // 2
     for name, (spoken, slope) in expected.items():
-        quantity, because = f"slope of {spoken}, {where}", why[name]
-        if len(upper) > 1:
-            late = sample("", slopes(upper, found[name][len(x) // 2 :]), slope, 0.0, "")
-            because += f"; over {variable} ≥ {upper[0]:.4g} it is {late.ours}"
-        exact = name == "kappa" and variable == "α"
-        source = "exact: κ ∝ 1/α" if exact else f"exact as {variable} → ∞"
-        reading = 1e-9 if exact else 0.0
-        yield sample(quantity, slopes(x, found[name]), slope, reading, source, because=because)
+        always = name == "kappa" and variable == "α"
+        source = exact("κ ∝ 1/α" if always else f"as {variable} → ∞")
+        what, whole = f"slope of {spoken}, {where}", slopes(x, found[name])
+        if len(x) - half < 2 or always:
+            yield sample(what, whole, slope, 1e-9 if always else 0.0, source)
+            continue
+        late = slopes(x[half:], found[name][half:])
+        off, rest = float(whole.mean()) - slope, float(late.mean()) - slope
+        chance = sample("", late, slope, 0.0, source).interval
+        ends = sorted((0.8 * rest, 1.2 * float(x[half] / x[0]) ** order * rest))
+        why = Because(
+            f"terms of the next order fall at most like {variable}^−{order}: over {variable} ≥ "
+            f"{x[half]:.4g} the slope "
+            "is off by "
+            f"{rest:+.2g}",
+            ends[0] - chance,
+            ends[1] + chance,
+        )
+        yield sample(what, whole, slope, 0.0, source, why)
+        ends = sorted((0.0, 0.9 * off))
+        why = Because(f"over all {variable} it is off by {off:+.2g}, and terms of the next order fall", *ends)
+        yield sample(f"slope of {spoken}, {where}, {variable} ≥ {x[half]:.4g}", late, slope, 0.0, source, why)

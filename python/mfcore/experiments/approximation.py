@@ -8,6 +8,7 @@ The best N neurons do far better than any of these promises.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy import stats
 
 from .. import activations, data, init
 from .._base.check import FloatArray
-from ..measures._functions import predict, risk
+from ..measures._functions import predict, psi, risk
 from ..measures._measure import Cloud
 from ..model import Model
 from ..network import Network
@@ -27,6 +28,7 @@ from . import _best_neurons
 from ._panels import blank, quiet
 from ._report import Report
 from ._row import Row, sample
+from ._source import about, exact
 from ._work import Work
 
 NETWORK = Network(activations.tanh, output="trained")
@@ -117,21 +119,23 @@ def _rows(
         gap = gaps[name]
         phi = np.array([predict(model, [row], X) for row in rho.points])
         f = rho.weights @ phi
-        exact = float(rho.weights @ np.square(phi).mean(axis=1) - np.square(f).mean())
+        variance = float(rho.weights @ np.square(phi).mean(axis=1) - np.square(f).mean())
         greedy = excess[f"{name}/greedy"][:, 0]
         over = float(np.maximum(greedy - gap / neurons, 0.0).max())
-        rows.append(Row(f"gap, {name}", gap, exact, 1e-12, "exact: E Var σ*"))
+        rows.append(Row(f"gap, {name}", gap, variance, 1e-12, exact("E Var σ*")))
         middle = len(size.neurons) // 2
         n = size.neurons[middle]
         iid = n * excess[f"{name}/iid"][middle]
-        rows.append(
-            sample(f"N(E R_N − R), N = {n}, independent, {name}", iid, gap, 0.0, "exact: gap", "chance")
-        )
-        rows.append(Row(f"greedy above R + gap/N, any N, {name}", over, 0.0, 1e-13, "exact: never"))
+        rows.append(sample(f"N(E R_N − R), N = {n}, independent, {name}", iid, gap, 0.0, exact("gap")))
+        rows.append(Row(f"greedy above R + gap/N, any N, {name}", over, 0.0, 1e-13, exact("never")))
         wanted = -1.0 if name == MEASURES[0] else -0.5
         slope, half = slope_of(neurons[1:], excess[f"{name}/iid"][1:])
-        because = "small N have terms of both orders" if wanted == -0.5 else "chance"
-        source = "theory: −1 at a minimiser" if wanted == -1 else "theory: −1/2"
+        both = _folded(neurons[1:], gap, deviation(model, rho), size.replicas) if wanted == -0.5 else wanted
+        because = about(
+            f"N(gap/N, 4 Var Ψ/N) is half fluctuations and half bias at small N: its mean |·| has {both:.3f}",
+            both - wanted,
+        )
+        source = exact("−1 at a minimiser" if wanted == -1 else "−1/2 as N → ∞")
         rows.append(
             Row(
                 f"slope of E|R_N − R| in N, independent, {name}",
@@ -145,6 +149,20 @@ def _rows(
             )
         )
     return rows
+
+
+def deviation(model: Model, rho: Cloud) -> float:
+    """The standard deviation of √N(R_N − R) of independent neurons as N → ∞: 2 sd Ψ."""
+    values = psi(model, rho.points, rho)
+    middle = float(rho.weights @ values)
+    return 2 * math.sqrt(float(rho.weights @ (values - middle) ** 2))
+
+
+def _folded(neurons: FloatArray, gap: float, sd: float, draws: int) -> float:
+    """The slope that `slope_of` has for normal R_N − R of mean gap/N and standard deviation sd/√N."""
+    law = stats.norm(gap / neurons, sd / np.sqrt(neurons))
+    middles = law.ppf(((np.arange(draws) + 0.5) / draws)[:, None])
+    return slope_of(neurons, middles.T)[0]
 
 
 def slope_of(neurons: FloatArray, excess: FloatArray) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from ..theory._filtered import filtered_pca
 from ._panels import blank, key, quiet
 from ._report import Report
 from ._row import Row, sample
+from ._source import Because, computed, exact
 from ._work import Work
 
 
@@ -55,6 +56,7 @@ ONE = tuple(name for name, (_, rank) in TARGETS.items() if rank == 1)
 HARD, EASY = "z³ − 3z", "z"  # targets of SGD
 NEURONS, SLOW = 20, 0.5  # of SGD, with steps SLOW/d
 THRESHOLD, RATIO = 2.0, 16  # of the row with a given τ: |z³ − 3z| > 2 where |z| > 2
+FEWEST = 20  # samples that a threshold keeps
 SHARES = 0.5 ** (np.arange(16, 0, -1) / 2)  # of samples kept by the thresholds tried
 
 
@@ -154,28 +156,51 @@ def _rows(work: Work, size: Size) -> list[Row]:
     for k in range(size.draws):
         X, y = law.draw(n, derive(work.seed, k))
         squares.append(float(filtered_pca(X, y, 1, threshold=THRESHOLD)[0, 0] ** 2))
-    finite, source = "d is finite", "eq. (12.7), d → ∞"
+    source = computed(promised, "eq. (12.7), d → ∞")
     what = f"z³ − 3z, d = {d}, n = {RATIO}d, τ = 2: squared cosine"
-    rows = [sample(what, np.array(squares), promised(RATIO), 0.0, source, finite)]
-    why = f"{finite}, and the threshold is chosen by the samples"
+    rows = [sample(what, np.array(squares), promised(RATIO), 0.0, source)]
     for name in ONE:
         what, there = f"{name}, d = {d}, n = {c}d: cosine", work.arrays[f"{name}/limit"][-1]
-        rows.append(sample(what, work.arrays[f"{name}/{d}"][-1], there, 0.0, f"{source}, best τ", why))
+        rows.append(
+            sample(
+                what, work.arrays[f"{name}/{d}"][-1], there, 0.0, computed(limit, "eq. (12.7), d → ∞, best τ")
+            )
+        )
     small = size.dims[-2]
-    why = "the smaller d is held back: thresholds keep at least 20 samples, and few labels are large"
     for name in TARGETS:
         low, high = (_half(work.arrays[f"{name}/{e}"], size.ratios) for e in (small, d))
         ratio = high[0] / low[0]
         half = 1.96 * ratio * math.hypot(high[1] / high[0], low[1] / low[0])
         what = f"{name}: n/d at a cosine of 0.7, d = {d} over d = {small}"
-        rows.append(Row(what, ratio, 1.0, 0.0, "n = O(d)", half, None, why))
+        before = _half(work.arrays[f"{name}/{size.dims[-3]}"], size.ratios)[0]
+        fall = min(low[0] / before - 1, 0.0)
+        why = Because(
+            f"the smaller d is held back, as thresholds keep at least {FEWEST} samples: from "
+            f"{size.dims[-3]} to {small} "
+            f"n/d falls by {-fall:.2g}",
+            1.5 * fall - half,
+            half,
+        )
+        rows.append(Row(what, ratio, 1.0, 0.0, exact("1: n = O(d)"), half, half / 1.96, why))
     e = size.trained_dims[-1]
     chance, here = math.sqrt(2 / (math.pi * e)), f"d = {e}, n = {c}d: |cos|"
-    why = "networks have begun to move: neurons that start nearer to the direction gain weight first"
     stuck, found = (work.arrays[f"SGD/{name}/{e}"][-1] for name in (HARD, EASY))
-    rows.append(sample(f"SGD on {HARD}, {here}", stuck, chance, 0.0, "chance: √(2/πd)", why))
-    noise = "steps of size h leave noise across the direction"
-    rows.append(sample(f"SGD on {EASY}, {here}", found, 1.0, 0.0, "exact as d → ∞, then h → 0", noise))
+    earlier = work.arrays[f"SGD/{HARD}/{e}"]
+    why = Because(
+        f"networks have begun to move: after a quarter of the samples it was {earlier[-3].mean():.3f}, "
+        "and it is far "
+        "from found",
+        float(earlier[-3].mean()) - chance,
+        0.5 - chance,
+    )
+    rows.append(sample(f"SGD on {HARD}, {here}", stuck, chance, 0.0, exact("√(2/πd) by chance"), why))
+    half = float(work.arrays[f"SGD/{EASY}/{e}"][-2].mean()) - 1.0
+    noise = Because(
+        f"steps of size h leave noise across the direction, {half:+.2g} after half of the samples",
+        2 * half,
+        0.0,
+    )
+    rows.append(sample(f"SGD on {EASY}, {here}", found, 1.0, 0.0, exact("1 as h → 0"), noise))
     return rows
 
 

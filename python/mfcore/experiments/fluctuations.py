@@ -27,6 +27,7 @@ from ..plots._axes import COLORS, TEXT, marker
 from ._panels import blank, quiet
 from ._report import Report
 from ._row import Row, sample
+from ._source import computed, exact
 from ._work import Work
 
 X = np.linspace(-1.75, 1.75, 8)[:, None]
@@ -96,14 +97,14 @@ def _rows(theory: Fluctuations, squares: dict[int, FloatArray], start: Cloud) ->
     at = [int(np.abs(theory.t - t).argmin()) for t in TIMES]
     gap = approximation_gap(MODEL, start)
     rows = [
-        Row("N E‖f_N − f‖² at t = 0, theory", float(theory.output[0]), gap, 1e-9, "exact: ∫U(θ, θ) − ∫∫U"),
-        Row("N(E R_N − R) at t = 0, theory", float(theory.offset[0]), gap, 1e-6, "exact: the same"),
+        Row("N E‖f_N − f‖² at t = 0, theory", float(theory.output[0]), gap, 1e-9, exact("∫U(θ, θ) − ∫∫U")),
+        Row("N(E R_N − R) at t = 0, theory", float(theory.offset[0]), gap, 1e-6, exact("the same")),
     ]
+    source = computed(fluctuations, "its leading order in 1/N")
     for n, values in squares.items():
         for k, t in enumerate(TIMES):
-            because = f"terms of order 1/N = {1 / n:g} are left out of the theory"
             name = f"N E‖f_N − f‖², N = {n}, t = {t:g}"
-            rows.append(sample(name, values[:, k], float(theory.output[at[k]]), 0.0, "theory here", because))
+            rows.append(sample(name, values[:, k], float(theory.output[at[k]]), 0.0, source))
     return rows
 
 

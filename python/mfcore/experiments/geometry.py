@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import optimize
 
 from .. import activations, data
 from .._base.check import FloatArray
@@ -27,14 +27,15 @@ from ..plots._axes import COLORS, TEXT, marker, stroke
 from ..reductions._init import ReducedInit
 from ..runs._trajectory import Trajectory
 from ._panels import blank, quiet
+from ._ramps import TRUNCATED, average, single
 from ._report import Report
 from ._row import Row
+from ._source import exact
 from ._work import Work
 
 DELTA = 0.2
-KNOTS, VALUES = (0.5, 1.5), (-2.5, 7.5)
 START, END = 0.25, 1.4616  # the second is, to these digits, the best single radius
-SIGMA = activations.piecewise_linear(knots=KNOTS, values=VALUES)
+SIGMA = activations.piecewise_linear(*TRUNCATED)
 MODEL = Model(data=data.IsotropicGaussians(d=math.inf, delta=DELTA), network=Network(SIGMA)).reduce()
 RATE = 0.1  # step of mirror descent
 FIRST = 0.01  # share of the second kind at its start
@@ -91,46 +92,38 @@ def run(work: Work, size: Size) -> Report:
 
 
 def _rows(mixed: RiskPath, moved: RiskPath, shares: FloatArray, radii: FloatArray) -> list[Row]:
-    f = smoothed(START), smoothed(END)
-    bend = float(np.mean((f[1] - f[0]) ** 2)) * 2
+    bend = sum((_f(END, sign) - _f(START, sign)) ** 2 for sign in (1, -1))
     h = 1e-3
     lowest = int(moved.second.argmin())
     middle = min(max(float(moved.s[lowest]), 2 * h), 1 - 2 * h)
-    at = [float(closed(START + (middle + k * h) * (END - START))) for k in (-2, -1, 0, 1, 2)]
+    at = [closed(START + (middle + k * h) * (END - START)) for k in (-2, -1, 0, 1, 2)]
     curve = (16 * (at[1] + at[3]) - at[0] - at[4] - 30 * at[2]) / (12 * h * h)
     again = along(MODEL, [START], [END], "wasserstein", points=[middle])
     best = _parabola(mixed)
-    late = "steps stop before they arrive"
+    lowest_radius = optimize.minimize_scalar(closed, bounds=(1.0, 2.0), method="bounded").x
+    normal = exact("½ Σ(±1 − Eσ)² by the normal cdf")
     return [
-        Row("R at s = 0", float(mixed.risk[0]), closed(START), 1e-12, "closed form, normal cdf"),
-        Row("R at s = 1", float(moved.risk[-1]), closed(END), 1e-12, "closed form, normal cdf"),
-        Row("d²R/ds² along mixtures", float(mixed.second[0]), bend, 1e-10, "closed form: 2‖f₁ − f₀‖²"),
+        Row("R at s = 0", float(mixed.risk[0]), closed(START), 1e-12, normal),
+        Row("R at s = 1", float(moved.risk[-1]), closed(END), 1e-12, normal),
+        Row("d²R/ds² along mixtures", float(mixed.second[0]), bend, 1e-10, exact("2‖f₁ − f₀‖²")),
         Row("d²R/ds² on the geodesic where it is least", float(again.second[0]), curve, 1e-5,
-            "closed form, differenced"),
-        Row("is it negative (1: yes)", float(moved.second.min() < 0), 1.0, 0.0, "exact: R has a plateau"),
-        Row("W₂ of the ends", moved.length, END - START, 1e-12, "exact"),
-        Row("|w| after minimising movements", float(radii[-1]), END, 5e-5, "printed digits", because=late),
-        Row("share s after mirror descent", float(shares[-1]), best, 1e-3, "vertex of the parabola",
-            because=late),
+            exact("the closed form, differenced")),
+        Row("is it negative (1: yes)", float(moved.second.min() < 0), 1.0, 0.0, exact("R has a plateau")),
+        Row("W₂ of the ends", moved.length, END - START, 1e-12, exact("|r₁ − r₀|")),
+        Row("|w| after minimising movements", float(radii[-1]), float(lowest_radius), 1e-5,
+            exact("where the closed form is least")),
+        Row("share s after mirror descent", float(shares[-1]), best, 1e-3, exact("vertex of the parabola")),
     ]  # fmt: skip
 
 
-def smoothed(r: float) -> FloatArray:
-    """f at the two nodes for a single radius: E σ((1 ± Δ) r G), by the normal distribution."""
-    slope = (VALUES[1] - VALUES[0]) / (KNOTS[1] - KNOTS[0])
-    out = np.full(2, VALUES[0])
-    for k, scale in enumerate((1 + DELTA, 1 - DELTA)):
-        for knot, sign in zip(KNOTS, (1, -1), strict=True):
-            t = knot / (scale * r)
-            density = math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
-            out[k] += sign * slope * scale * r * (density - t * float(special.ndtr(-t)))
-    return out
+def _f(r: float, sign: int) -> float:
+    """f on one class for a single radius."""
+    return average((1 + sign * DELTA) * r, *TRUNCATED)
 
 
 def closed(r: float) -> float:
     """R of a single radius."""
-    f = smoothed(r)
-    return float(0.5 * (f[0] - 1) ** 2 + 0.5 * (f[1] + 1) ** 2)
+    return single(r, DELTA, *TRUNCATED)
 
 
 def _parabola(mixed: RiskPath) -> float:

@@ -27,6 +27,7 @@ from ._deconvolution import LAMBDA, Spikes, descend, objective_and_gap, signal, 
 from ._panels import blank, key, quiet
 from ._report import Report
 from ._row import Row
+from ._source import exact
 from ._work import Work
 from .three_atoms import kernel
 
@@ -121,9 +122,9 @@ def _deconvolve(work: Work, size: Size) -> tuple[list[Spikes], FloatArray, Float
 def _deconvolution_rows(size: Size, excess: FloatArray, gap: FloatArray) -> list[Row]:
     return [
         Row("deconvolution: largest relative duality gap of the best measures", float(gap.max()), 0.0, 1e-3,
-            "exact: 0 at the minimum", because="steps are finite"),
+            exact("0 at the minimum")),
         Row(f"deconvolution: share of signals of which {size.atoms[-1]} atoms find the minimum",
-            float((excess[-1] < SUCCESS).mean()), 1.0, 0.0, "theory: 1 as m → ∞", because="m is finite"),
+            float((excess[-1] < SUCCESS).mean()), 1.0, 0.0, exact("Chizat, Bach (2018): 1 as m → ∞")),
     ]  # fmt: skip
 
 
@@ -142,12 +143,12 @@ def _rows(square: float, risks: FloatArray, gaps: FloatArray, depths: FloatArray
     blind = float((stuck & (depths < 1e-6)).sum())
     wide = float((risks[-1] < SUCCESS * square).mean())
     return [
-        Row("E y²", square, weighted, 1e-12, "closed form: arc-cosine kernel"),
-        Row("largest R − gap of eq. (13.17)", short, 0.0, 1e-9, "theory: least risk 0, a bound"),
+        Row("E y²", square, weighted, 1e-12, exact("arc-cosine kernel")),
+        Row("largest R − gap of eq. (13.17)", short, 0.0, 1e-9, exact("least risk 0, a bound")),
         Row("networks that are stuck where Ψ has no lower place", blind, 0.0, 0.0,
-            "theory: none, R is convex"),
-        Row("share of the widest networks that succeed", wide, 1.0, 0.0, "theory: 1 as m → ∞",
-            because="m is finite"),
+            exact("none, R is convex")),
+        Row("share of the widest networks that "
+        "succeed", wide, 1.0, 0.0, exact("Chizat, Bach (2018): 1 as m → ∞")),
     ]  # fmt: skip
 
 

@@ -22,7 +22,8 @@ from ..neurons._methods import GD
 from ..plots._axes import COLORS, GREY, TEXT
 from ._panels import blank, quiet
 from ._report import Report
-from ._row import Row, sample
+from ._row import Row, sample, spread
+from ._source import about, computed, exact
 from ._stairs import FAR, NETWORK, NOISE, RIDGE, START, law, model_of, power, predicted
 from ._work import Work
 
@@ -161,36 +162,38 @@ def _rows(
     moving: tuple[FloatArray, FloatArray],
     descent: dict[str, tuple[FloatArray, theory.RegressionDraws]],
 ) -> Iterator[Row]:
-    source = "deterministic equivalent, exact as d → ∞"
+    source = computed(predicted, "deterministic equivalent, exact as d → ∞")
     for name, runs, blocks in (("tangent kernel", tangent, None), ("random features, N = ∞", features, "a")):
         for d, found in runs.items():
             at = int(np.abs(np.log(found.samples) / math.log(d) - 1.5).argmin())
             n = found.samples[at]
             there = float(predicted(d, found.samples[at : at + 1], blocks)[0])
-            why = f"the equivalent leaves out terms of order 1/d at d = {d}"
-            yield sample(f"{name}, d = {d}, n = {n:g}", found.risk[at], there, 0.0, source, because=why)
+            yield sample(f"{name}, d = {d}, n = {n:g}", found.risk[at], there, 0.0, source)
     for last in (1, 2):
         there = float(power(FAR)[last + 1 :].sum())
         n = np.array([FAR ** (last + 0.5)])
         for name, blocks in (("tangent kernel", None), ("random features", "a")):
             ours = float(predicted(FAR, n, blocks)[0])
             quantity = f"equivalent of {name} at n = d^{last + 0.5:g}, d = 10⁶"
-            yield Row(quantity, ours, there, 2 * FAR**-0.5, f"‖P_>{last}f‖², to 2/√d")
+            yield Row(quantity, ours, there, 2 * FAR**-0.5, exact(f"‖P_>{last}f‖², to 2/√d"))
     for name, (ratio, found) in descent.items():
         peak = float(ratio[:-1][int(found.mean[:-1].argmax())])
         quantity = f"{name}: parameters per sample at the peak"
-        yield Row(quantity, peak, 1.0, 0.1, "as many as samples, on our grid")
+        yield Row(quantity, peak, 1.0, 0.1, exact("as many as samples, on our grid"))
         wide, less = found.risk[-2] / found.risk[-1], found.risk[-3] / found.risk[-1]
         quantity = f"{name}: risk at {ratio[-2]:.3g} parameters per sample over that of N = ∞"
-        why = f"N is finite; at {ratio[-3]:.3g} parameters per sample it is {less.mean():.3g}"
-        yield sample(quantity, wide, 1.0, 0.0, "exact as N → ∞", because=why)
+        size = float(less.mean() - 1) * ratio[-3] / ratio[-2]
+        why = about(
+            f"N is finite: 1/N of the {less.mean():.3g} at {ratio[-3]:.3g} parameters per sample", size
+        )
+        yield sample(quantity, wide, 1.0, 0.0, exact("1 as N → ∞"), because=why)
     n, best = moving
     far = int(np.argmax(n))
     kernel = tangent[middle]
     here = float(np.interp(math.log(n[far]), np.log(kernel.samples), kernel.mean))
     share = float(np.mean(best[far] < 0.5 * here))
     quantity = "networks in the mean-field scale below half of the tangent kernel's risk"
-    yield Row(f"{quantity}, d = {middle}, n = {n[far]:g}", share, 1.0, 0.0, "theory: one direction is enough")
+    yield Row(f"{quantity}, d = {middle}, n = {n[far]:g}", share, 1.0, 0.0, exact("one direction is enough"))
 
 
 def _figure(
@@ -210,8 +213,7 @@ def _figure(
         _stairs(ax, runs, blocks)
         ax.set_title(title, fontsize=TEXT)
     n, best = moving
-    rows = [sample("", row, 0.0, 0.0, "") for row in best]
-    half = [row.interval for row in rows]
+    _, half, _ = spread(best)
     label = f"mean field, d = {middle}"
     style: dict[str, Any] = {
         "color": COLORS[6],

@@ -21,8 +21,9 @@ from ..runs._trajectory import Trajectory
 from . import _relu_teacher as teacher
 from ._panels import blank, quiet
 from ._report import Report
-from ._row import Row, sample
+from ._row import Row, sample, spread
 from ._scales import CLOCK, SAMPLES, TARGET, Beside, D, beside, problem, slope_rows, table
+from ._source import Because, exact, published
 from ._work import Work
 
 SHOWN = 10.0  # the scale whose bounds are drawn
@@ -30,7 +31,10 @@ LAZY = 30.0  # from this scale on slopes are fitted
 PATHS = (0.1, 2.0)  # sizes of the start in the plane
 ENDS = 0.1, 10.0  # τ of the rows: not lazy, lazy
 _EXACT = 1e-11  # tolerance of runs that differ from linearised ones by 1e-5
-SOURCE = "exact as α → ∞"
+SOURCE = exact("as α → ∞")
+WORSE = published(
+    "Chizat, Oyallon, Bach (2019), test loss against τ: lazy training generalises worse, in words"
+)
 INFERRED = (
     "the published test loss against τ is a figure without numbers that we could read: the rows hold what "
     "it claims, and what the linearised network does",
@@ -49,7 +53,7 @@ class Size:
     neurons: int = 100
     draws: int = 8
     sizes: tuple[float, ...] = tuple(10.0 ** np.arange(-2.2, 1.01, 0.4)) + ENDS[:1]
-    trials: int = 3
+    trials: int = 6
     teacher: teacher.Sizes = TEACHER
 
 
@@ -57,9 +61,9 @@ FULL = Size()
 QUICK = Size(
     scales=tuple(10.0 ** np.arange(-1, 3.01, 1.0)),
     neurons=60,
-    draws=3,
+    draws=6,
     sizes=(0.01, 0.1, 1.0, 10.0),
-    trials=3,
+    trials=6,
     teacher=teacher.Sizes(d=30, samples=200, test=400, neurons=50, steps=1000),
 )
 
@@ -157,25 +161,27 @@ def _rows(
             "kappa": ("κ", -1.0),
         }
         inside = {key: values[lazy] for key, values in sweeps[name].items()}
-        reasons = dict.fromkeys(known, f"terms of the next order are seen at α = {LAZY:g}")
-        rows += slope_rows(scales[lazy], inside, known, start, reasons)
+        rows += slope_rows(scales[lazy], inside, known, start, order=2 if name == "pairs" else 1)
     pairs = sweeps["pairs"]
     ratio = pairs["test"][-1] / pairs["linear"][-1]
     name = f"test risk at α = {scales[-1]:g} over that of the linearised network"
-    rows.append(sample(name, ratio, 1.0, 0.0, SOURCE, because="a term of order 1/α² is left"))
+    before = pairs["test"][-2] / pairs["linear"][-2] - 1
+    rest = float(before.mean()) * (scales[-2] / scales[-1]) ** 2
+    ends = sorted((0.3 * rest, 3 * rest))
+    why = Because(f"a term of order 1/α² is left: of {before.mean():+.1g} at α = {scales[-2]:.4g}", *ends)
+    rows.append(sample(name, ratio, 1.0, 0.0, SOURCE, why))
     count = sum(one.broken() for one in bounds)
     numbers = 3 * sum(len(one.t) for one in bounds)
     rows.append(
-        Row(f"numbers above their bound, of {numbers}", float(count), 0.0, 0.0, "exact: the three lemmas")
+        Row(f"numbers above their bound, of {numbers}", float(count), 0.0, 0.0, exact("the three lemmas"))
     )
     rich, last = (int(np.abs(losses["sizes"] - at).argmin()) for at in ENDS)
-    why = "steps of descent are finite, and the start is not infinitely large"
     ratio = losses["end"][last] / losses["linear"][last]
     name = f"teacher: test loss at τ = {ENDS[1]:g} over that of the linearised network"
-    rows.append(sample(name, ratio, 1.0, 0.0, "exact as τ → ∞, small steps", because=why))
+    rows.append(sample(name, ratio, 1.0, 0.0, exact("as τ → ∞, small steps")))
     name = f"teacher: share of trials in which τ = {ENDS[0]:g} generalises better than τ = {ENDS[1]:g}"
     better = float(np.mean(losses["best"][rich] < losses["best"][last]))
-    rows.append(Row(name, better, 1.0, 0.0, "publication: lazy training generalises worse"))
+    rows.append(Row(name, better, 1.0, 0.0, WORSE))
     return rows
 
 
@@ -227,8 +233,7 @@ def _draw_sweep(left: Any, middle: Any, scales: FloatArray, pairs: dict[str, Flo
 
 
 def _with_bars(ax: Any, x: FloatArray, values: FloatArray, color: str, label: str, shape: str) -> None:
-    rows = [sample("", row, 0.0, 0.0, "") for row in values]
-    middle, half = np.array([(row.measured, row.interval) for row in rows]).T
+    middle, half, _ = spread(values)
     low = np.minimum(half, 0.9 * middle)  # on a logarithmic axis
     style: dict[str, Any] = {"color": color, "marker": shape, "markersize": 4, "fillstyle": "none"}
     ax.errorbar(x, middle, (low, half), label=label, linewidth=1.2, **style)

@@ -26,6 +26,7 @@ from . import _layers
 from ._panels import blank, quiet
 from ._report import Report
 from ._row import Row, sample
+from ._source import about, computed, exact
 from ._work import Work
 
 FOUND = 0.5  # of m = ⟨w, e⟩
@@ -147,7 +148,8 @@ def run(work: Work, size: Size) -> Report:
             "algorithm small weights keep theirs. The published online SGD left its saddles after about d, "
             "d³, d³ and d⁴ samples, up to 10⁸ at d = 100. We run what a machine does in some minutes: z₁ is "
             "found, and R falls from 4 to 3. With the start that we chose it stays there for 3·10⁷ samples, "
-            "30 times d³, as the weights of the other coordinates shrink; the published start is not known.",
+            "30 times d³, as the weights of the other "
+            "coordinates shrink; the published start is not known.",
         ],
     )
 
@@ -176,11 +178,6 @@ def escapes(run: Trajectory) -> FloatArray:
     return np.array(found)
 
 
-def _late(run: Trajectory) -> int:
-    """How many neurons have not arrived when the run ends."""
-    return int((np.abs(run.observed["m"]).max(axis=0) < FOUND).sum())
-
-
 def _slope(dims: Sequence[int], samples: Sequence[float] | FloatArray) -> float:
     return float(np.polyfit(np.log(dims), np.log(samples), 1)[0])
 
@@ -204,22 +201,21 @@ def _rows(work: Work, size: Size) -> list[Row]:
     there = math.atanh(FOUND) - math.atanh(d**-0.5)
     here = work.arrays[f"samples/1/{d}"] * step(1, d)
     pushed = integrate.quad(lambda m: 1 / ((1 - m) * (1 + m - SLOW[1] * m)), d**-0.5, FOUND)[0]
-    why = f"steps of size h push m down by h(d − 1)(1 − m)m, with which the flow takes {pushed:.4f}"
-    rows.append(sample(f"s = 1, d = {d}: time until m = ½", here, there, 0.0, "exact as h → 0: artanh", why))
+    why = about(
+        f"steps of size h push m down by h(d − 1)(1 − m)m, with which the flow takes {pushed:.4f}",
+        pushed - there,
+    )
+    rows.append(sample(f"s = 1, d = {d}: time until m = ½", here, there, 0.0, exact("artanh, as h → 0"), why))
     for s, dims in enumerate(size.dims, start=1):
         p, error = _exponent(dims, [work.arrays[f"samples/{s}/{d}"] for d in dims], work.seed)
         span = f"s = {s}: exponent p of samples ~ d^p, d = {dims[0]} to {dims[-1]}"
-        late = max(
-            int((np.abs(work.runs[_name(s, e)].observed["m"]).max(axis=0) < FOUND).sum()) for e in dims
-        )
-        why = (
-            f"medians of {size.replicas} neurons, of which noise carries up to {late} back for the whole run"
-        )
         own = _slope(dims, _flows(s, dims))
-        rows.append(Row(span, p, own, 0.0, "the flow's at these d", 1.96 * error, error, why))
+        rows.append(Row(span, p, own, 0.0, computed(flow_time, "the flow's at these d"), 1.96 * error, error))
         power = max(s - 1, 1)
-        why = f"d^(−1/2) is not far from ½ at these d: the flow's own exponent is {own:.2f}"
-        source = f"d^max(s−1, 1) as d → ∞; lectures: d^{s}"
+        why = about(
+            f"d^(−1/2) is not far from ½ at these d: the flow's own exponent is {own:.2f}", own - power, 0.5
+        )
+        source = exact(f"d^max(s−1, 1) as d → ∞: Ben Arous, Gheissari, Jagannath (2021); lectures: d^{s}")
         rows.append(Row(span, p, power, 0.0, source, 1.96 * error, error, why))
     return rows + _layers.rows(work, size.layer_dims, size.draws)
 

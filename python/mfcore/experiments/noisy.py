@@ -31,13 +31,16 @@ from ..stationary._certificate import certificate
 from ..stationary._gibbs import gibbs
 from ..stationary._optimum import optimum
 from ..stationary._stationary import Stationary
+from ._chance import sampling_gap
 from ._panels import LIMIT, NETWORK, blank, networks, power, quiet
+from ._ramps import TRUNCATED
 from ._report import Report
 from ._row import Row, averaged
+from ._source import Because, computed, exact
 from ._work import Work
 
 D, DELTA, NORM = 40, 0.4, 0.8
-SIGMA = activations.piecewise_linear(knots=[0.5, 1.5], values=[-2.5, 7.5])
+SIGMA = activations.piecewise_linear(*TRUNCATED)
 NOISE = 0.1  # D/β of the runs over time
 NOISES = tuple(float(f"{noise:.3g}") for noise in np.geomspace(1e-3, 1.0, 13))  # D/β of the stationary laws
 BOX = (0.0, 4.0)  # interval of radii; the Gibbs law has 1e-12 of its mass beyond 3.8
@@ -49,14 +52,14 @@ class Size:
     """Sizes of the run; the quick run has smaller ones."""
 
     cells: int = 800
-    step: float = 1e-5
+    step: float = 4e-5  # half of it changes the risk by less than the interval
     until: float = 8.0  # horizon of the networks
     neurons: int = 800
-    replicas: int = 4
+    replicas: int = 6
 
 
 FULL = Size()
-QUICK = Size(cells=400, step=4e-5, replicas=2)
+QUICK = Size(cells=400, step=8e-5)
 
 
 def model(noise: float) -> Model:
@@ -76,6 +79,9 @@ def run(work: Work, size: Size) -> Report:
     times = np.unique([0.0, *log_times(1e-2, HORIZON, 40), size.until])
     method = PDE(size.cells, extent={"r": BOX}, error=False)
     pde = work.solve("pde", noisy, method, horizon=HORIZON, save_at=times, keep="all")
+    # The error of the density: half of its cells.
+    half = PDE(size.cells // 2, extent={"r": BOX}, error=False)
+    work.solve("pde-half", noisy, half, horizon=size.until, save_at=[size.until])
     sgd = work.solve(
         "sgd",
         noisy,
@@ -110,7 +116,7 @@ def run(work: Work, size: Size) -> Report:
             "bends slowly, below that slope from d/β ≈ 10⁻² and above it from 0.2 on."
         ),
         figure=_figure(pde, sgd, law, energy, prices, size),
-        rows=_rows(pde, sgd, law, energy, prices, balance, size),
+        rows=_rows(work.runs, law, energy, prices, balance, size),
         runs=work.runs,
         arrays=arrays,
         notes=[
@@ -154,32 +160,29 @@ def _virial(noisy: Model, law: Stationary) -> float:
 
 
 def _rows(
-    pde: Trajectory,
-    sgd: Trajectory,
+    runs: Mapping[str, Trajectory],
     law: Stationary,
     energy: Mapping[str, FloatArray],
     prices: FloatArray,
     balance: Sequence[float],
     size: Size,
 ) -> list[Row]:
-    assert pde.risk is not None
+    pde, half, sgd = (runs[name] for name in ("pde", "pde-half", "sgd"))
     excess, rounding = energy["excess"], 1e-12
     distance = float(np.abs(pde.final.mass - law.measure.mass).sum())
     rate = float(np.log(prices[1] / prices[0]) / np.log(NOISES[1] / NOISES[0]))
     next_rate = float(np.log(prices[2] / prices[1]) / np.log(NOISES[2] / NOISES[1]))
-    at = int(np.abs(pde.t - size.until).argmin())
     # Second order in the cells: half as many are wrong by four times as much; 1.25 is the factor of safety of
     # the grid convergence index.
     stated = 1.25 * abs(balance[0] - balance[1]) / 3
-    virial = Row("∫r ∂_rΨ_λ dρ*", balance[0], NOISE, 0.0, "exact: d/β (by parts)", stated)
-    source, last = "the PDE here", len(sgd.t) - 1
-    more = 4.58 / size.neurons
-    width = (
-        f"N = {size.neurons}: fluctuations of the neurons add 4.58/N = {more:.4f} (4.58 ± 0.05 at N = 100 "
-        "and t = 8, "
-        "in separate runs; independent draws of ρ_t would add 14.5/N), and finite steps a little more"
+    virial = Row("∫r ∂_rΨ_λ dρ*", balance[0], NOISE, 0.0, exact("d/β, by parts"), stated)
+    gap = sampling_gap(model(NOISE), pde.kept[size.until])
+    draws = (
+        f"N = {size.neurons}: independent draws of the density would add {gap:.3g}/N, of which "
+        "drift takes back "
     )
-    step = "the steps of SGD are finite: they add noise of order h·d to that of the temperature"
+    # 4.58 ± 0.05 at N = 100 and t = 8 in runs apart from these; steps add noise of order h·d.
+    why = {"risk": Because(draws + "two thirds", 4.3 / size.neurons, 5.5 / size.neurons)}
     names = {"risk": "risk", "norm_mean": "mean |w|", "norm_std": "standard deviation of |w|"}
     return [
         virial,
@@ -188,52 +191,56 @@ def _rows(
             float((np.diff(excess) > rounding).sum()),
             0.0,
             0.0,
-            "exact: gradient flow",
+            exact("gradient flow"),
         ),
         Row(
             "times at which F − F* was above the certificate",
             float((excess > energy["certified"] + rounding).sum()),
             0.0,
             0.0,
-            "exact: convexity",
+            exact("convexity"),
         ),
         Row(
             "times at which F − F* was below β⁻¹KL(ρ ‖ ρ*)",
             float((excess < energy["entropy"] - rounding).sum()),
             0.0,
             0.0,
-            "exact: convexity",
+            exact("convexity"),
         ),
         Row(
             f"∫|ρ_t − ρ*| at t = {HORIZON:g}",
             distance,
             0.0,
             float(np.sqrt(2 * D / NOISE * (max(excess[-1], 0.0) + rounding))),
-            "exact: 0 up to Pinsker's √(2β(F − F*)), F − F* up to rounding",
+            exact("0 up to Pinsker's √(2β(F − F*)), F − F* up to rounding"),
         ),
         Row(
             "slope of log(R(ρ*) − inf R) in log d/β at the least noise",
             rate,
             1.0,
             0.0,
-            "R(ρ*) ≤ inf R + C·D/β",
+            exact("R(ρ*) ≤ inf R + C·D/β, met as d/β → 0"),
             abs(rate - next_rate),
-            because="the bound is an upper one, and is met as d/β → 0 only",
-        ),
-        *(
-            averaged(
-                f"{what} of SGD at t = {size.until:g}",
-                sgd,
-                name,
-                last,
-                float((pde.risk if name == "risk" else pde.observed[name])[at]),
+            because=Because(
+                "the slope comes from below, and is nearer at the least noise than at the next",
+                next_rate - 1.0,
                 0.0,
-                source,
-                width if name == "risk" else step,
-            )
-            for name, what in names.items()
+            ),
         ),
+        *(_beside(what, name, sgd, pde, half, size.until, why.get(name)) for name, what in names.items()),
     ]
+
+
+def _beside(
+    what: str, name: str, sgd: Trajectory, pde: Trajectory, half: Trajectory, t: float, why: Because | None
+) -> Row:
+    """A number of the networks beside that of the density, whose error half of the cells tell."""
+    series = (run.risk if name == "risk" else run.observed[name] for run in (pde, half))
+    at = (int(np.abs(pde.t - t).argmin()), -1)
+    there, other = (float(values[k]) for values, k in zip(series, at, strict=True))
+    source = computed(PDE, "the density here")
+    last = len(sgd.t) - 1
+    return averaged(f"{what} of SGD at t = {t:g}", sgd, name, last, there, abs(there - other), source, why)
 
 
 def _figure(

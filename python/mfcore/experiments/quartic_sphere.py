@@ -23,6 +23,7 @@ from ._panels import blank, key, quiet
 from ._quartic import GAMMA2, RATIO, border, kernel_risk, least, model, top
 from ._report import Report
 from ._row import Row, sample
+from ._source import Because, computed, exact
 from ._work import Work
 
 SUCCESS = 1e-3  # of the risk at the start: below it the flow has learned the target
@@ -51,7 +52,7 @@ FULL = Size()
 QUICK = Size(
     dims=(8, 12, 20),
     neurons=100,
-    draws=3,
+    draws=6,
     horizon=20.0,
     test=4000,
     ratios=(0.2, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0),
@@ -157,31 +158,36 @@ def _rows(work: Work, size: Size) -> list[Row]:
         values, stated = np.asarray(flow.risk), np.asarray(flow.error)
         gamma4, what = ratio * GAMMA2**2, f"γ₄ = {ratio:g}γ₂², d = {size.flow_dim}: R of the flow at t = "
         there = GAMMA2**2 + gamma4**2
-        rows.append(Row(f"{what}0", float(values[0]), there, 1e-12, "exact: γ₂² + γ₄²", float(stated[0])))
-        why = "t is finite, and the flow slow near its end"
-        floor, source = least(size.flow_dim, GAMMA2, gamma4), "exact as t → ∞: the least of any neurons"
+        rows.append(Row(f"{what}0", float(values[0]), there, 1e-12, exact("γ₂² + γ₄²"), float(stated[0])))
+        floor, source = least(size.flow_dim, GAMMA2, gamma4), exact("the least of any neurons, as t → ∞")
         end, half = float(values[-1]), float(stated[-1])
-        rows.append(Row(f"{what}{size.flow_horizon:g}", end, floor, 0.0, source, half, None, why))
+        rows.append(Row(f"{what}{size.flow_horizon:g}", end, floor, 1e-4 * floor + 1e-12, source, half))
     for d in size.dims:
         n = round(d**COMPARED)
         values = work.arrays[f"risk/{d}"][size.powers.index(COMPARED)]
         there = kernel_risk(d, n)
-        below = "neurons turn, and a kernel does not: the theorem's advantage, which grows with d"
-        why = below if values.mean() < there else "d⁴/24 is not far from n: no kernel is hindered at this d"
+        why = Because(
+            "neurons turn, and a kernel does not: no risk is left but that of noise", -there, -0.5 * there
+        )
         what = f"d = {d}, n = d^{COMPARED:g} = {n}: test risk"
-        rows.append(sample(what, values, there, 0.0, "the kernel at this n", why))
+        rows.append(sample(what, values, there, 0.0, computed(kernel_risk, "the kernel at this n"), why))
     for d in size.dims:
         what = f"d = {d}, n = ∞: R of {size.neurons} neurons at t = {size.horizon:g}"
         at = float(work.arrays[f"population/{d}"][-1])
-        why = "N and t are finite: these directions are random, and their mean is off by 1/√N"
-        rows.append(Row(what, at, 0.0, 0.0, "exact as N, t → ∞", 0.0, None, why))
+        gap = 2.0 / size.neurons  # E Var σ/N: σ̂₂ = σ̂₄ = 1, and their law has f = 1
+        why = Because(
+            f"N is finite: neurons drawn at the start have {gap:.2g} more risk than their law", 0.0, gap
+        )
+        rows.append(Row(what, at, 0.0, 0.0, exact("0 as N, t → ∞"), 0.0, None, why))
     agree = possible(size) == (work.arrays["map"] < SUCCESS)
     reach = np.array(size.map_ratios) <= 2.0
     what = f"share of the map with γ₄ ≤ 2γ₂² where the flow does what is possible, t = {size.flow_horizon:g}"
-    why = "t is finite: near the border, and for large γ₄, the flow is slow"
-    rows.append(
-        Row(what, float(agree[:, reach].mean()), 1.0, 0.0, "the least of any neurons", 0.0, None, why)
+    worst = float(agree[:, reach].size)
+    why = Because(
+        "t is finite: at the border the flow is slow, one entry of each γ₂", -len(size.gammas) / worst, 0.0
     )
+    source = computed(possible, "the least of any neurons")
+    rows.append(Row(what, float(agree[:, reach].mean()), 1.0, 0.0, source, 0.0, None, why))
     return rows
 
 

@@ -23,11 +23,12 @@ from ..plots._axes import COLORS, marker, plain_ticks
 from ..plots._runs import center
 from ..runs._trajectory import Trajectory
 from ._panels import blank, key, quiet
+from ._ramps import TRUNCATED, average
 from ._report import Report
 from ._row import Row, sample
+from ._source import Because, about, computed, exact
 from ._work import Work
 
-KNOTS, LEVELS = (0.5, 1.5), (-2.5, 7.5)
 DELTA, GAMMA, START = 0.8, 0.25, 0.8
 LEVEL = 0.5  # of the risk, at which the numbers of samples of several d are compared
 
@@ -47,7 +48,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(widths=(25, 50, 100), slow=0.016, replicas=4, points=14)
+QUICK = Size(widths=(25, 50, 100), slow=0.016, replicas=6, points=14)
 
 
 def model(d: float) -> Model:
@@ -55,7 +56,7 @@ def model(d: float) -> Model:
     where: dict[str, Any] = {"fraction": GAMMA} if math.isinf(d) else {"s0": round(GAMMA * d)}
     return Model(
         data=data.AnisotropicGaussians(d=d, delta=DELTA, **where),
-        network=Network(activations.piecewise_linear(KNOTS, LEVELS)),
+        network=Network(activations.piecewise_linear(*TRUNCATED)),
         init=init.Radial(START),
     )
 
@@ -114,27 +115,22 @@ def _of_width(runs: Any, size: Size, count: int) -> Trajectory:
 
 def start_risk() -> float:
     """R(0) of the limit, where all neurons have the same radii: a closed form in normal laws."""
-    return sum(0.5 * (sign - _average(s)) ** 2 for sign, s in _spreads())
+    return sum(0.5 * (sign - average(s, *TRUNCATED)) ** 2 for sign, s in _spreads())
 
 
 def start_gap() -> float:
     """∫U(θ, θ)dρ − ∫∫U dρdρ at t = 0 and d = ∞: the mean variance of σ(⟨w, x⟩) given the class."""
     g = np.linspace(-9.0, 9.0, 100_001)
     mass = norm.pdf(g) / norm.pdf(g).sum()
-    squares = (np.interp(s * g, KNOTS, LEVELS) ** 2 @ mass for _, s in _spreads())
-    return sum(0.5 * (float(q) - _average(s) ** 2) for q, (_, s) in zip(squares, _spreads(), strict=True))
+    squares = (np.interp(s * g, *TRUNCATED) ** 2 @ mass for _, s in _spreads())
+    return sum(
+        0.5 * (float(q) - average(s, *TRUNCATED) ** 2) for q, (_, s) in zip(squares, _spreads(), strict=True)
+    )
 
 
 def _spreads() -> tuple[tuple[int, float], ...]:
     """Label and standard deviation of ⟨w, x⟩ of both classes at t = 0 and d = ∞."""
     return tuple((sign, START * math.sqrt(GAMMA * (1 + sign * DELTA) ** 2 + 1 - GAMMA)) for sign in (1, -1))
-
-
-def _average(s: float) -> float:
-    """E σ(sG), σ = −2.5 + 10(x − ½)₊ − 10(x − 1½)₊."""
-    ramps = [s * norm.pdf(c / s) - c * norm.cdf(-c / s) for c in KNOTS]
-    slope = (LEVELS[1] - LEVELS[0]) / (KNOTS[1] - KNOTS[0])
-    return float(LEVELS[0] + slope * (ramps[0] - ramps[1]))
 
 
 def samples_at(run: Trajectory, slow: float, level: float) -> FloatArray:
@@ -159,35 +155,79 @@ def excess(runs: Any, size: Size, count: int) -> FloatArray:
 def _rows(work: Work, size: Size) -> list[Row]:
     runs, large = work.runs, size.dims[-1]
     rows = [
-        Row("R(0), N = d = ∞", float(np.asarray(runs["limit"].risk)[0]), start_risk(), 1e-12, "closed form")
+        Row(
+            "R(0), N = d = ∞",
+            float(np.asarray(runs["limit"].risk)[0]),
+            start_risk(),
+            1e-12,
+            exact("½ Σ(±1 − Eσ)² by the normal cdf"),
+        )
     ]
     first = runs[f"d-{large}"]
     what = f"R(0), N = {size.neurons}, d = {large}"
     there = start_risk() + start_gap() / size.neurons
-    rows.append(
-        sample(what, np.asarray(first.risk)[0], there, 0.0, "exact as d → ∞: R + gap/N", "d is finite")
-    )
+    rows.append(sample(what, np.asarray(first.risk)[0], there, 0.0, exact("R + gap/N, as d → ∞")))
     last = runs["limit"]
     what, stated = f"R at t = {size.horizon:g}, N = d = ∞", float(np.asarray(last.error)[-1])
-    why = "t is finite, and the risk falls on"
-    rows.append(
-        Row(what, float(np.asarray(last.risk)[-1]), 0.0, 0.0, "exact as t → ∞: Δ > Δ^h", stated, None, why)
-    )
+    end, before = float(np.asarray(last.risk)[-1]), float(np.asarray(last.risk)[-2])
+    why = Because(f"t is finite: the risk, {before:.2g} at t = {last.t[-2]:.2g}, falls on", 0.0, before)
+    rows.append(Row(what, end, 0.0, 0.0, exact("0 as t → ∞: Δ > Δ^h"), stated, None, why))
     crossed = {d: samples_at(runs[f"d-{d}"], size.slow, LEVEL) for d in size.dims}
     there = float(samples_at(last, size.slow, LEVEL)[0])
-    why = "N and d are finite: the risk ends higher"
     what = f"n/d at R = {LEVEL:g}, N = {size.neurons}, d = {large}"
-    rows.append(sample(what, crossed[large], there, 0.0, "N = d = ∞ here", why))
-    why = "|x| fluctuates at finite d, which costs samples: n/d falls to its limit as d grows"
-    for low, high in ((size.dims[0], large), (size.dims[-2], large)):
-        p, half = _exponent(np.array([low, high]), [d * crossed[d] for d in (low, high)], size.replicas)
-        what = f"exponent of n ~ d^p at R = {LEVEL:g}, d = {low} to {high}"
-        rows.append(Row(what, p, 1.0, 0.0, "n = O(d)", half, half / 1.96, why))
-    p, half = _exponent(np.array(size.widths), [excess(runs, size, n) for n in size.widths], size.replicas)
+    more = float(np.asarray(first.risk)[-1].mean()) - end + start_gap() / size.neurons
+    late = float(samples_at(last, size.slow, max(LEVEL - more, 1.1 * end))[0])
+    why = Because(
+        f"N and d are finite: with at most {more:.2g} more risk the limit would pass it by n/d = {late:.3g}",
+        0.0,
+        late - there,
+    )
+    rows.append(sample(what, crossed[large], there, 0.0, computed(Atoms, "N = d = ∞ here"), why))
+    for low in (size.dims[0], size.dims[-2]):
+        p, half = _exponent(np.array([low, large]), [d * crossed[d] for d in (low, large)], size.replicas)
+        what = f"exponent of n ~ d^p at R = {LEVEL:g}, d = {low} to {large}"
+        rows.append(
+            Row(
+                what,
+                p,
+                1.0,
+                0.0,
+                exact("1 as d → ∞: n = O(d)"),
+                half,
+                half / 1.96,
+                _falls(crossed, low, large),
+            )
+        )
+    p, half, _ = _excess_slope(runs, size, size.widths)
+    few = size.widths[-max(2, len(size.widths) // 2 + 1) :]
+    *_, rest = _excess_slope(runs, size, few)
+    why = about(
+        f"steps and training add terms of order 1/N²: over N ≥ {few[0]} it is off by {rest:+.2g}",
+        2 * rest,
+        0.8,
+    )
     what = f"exponent of R_N − R_∞ in N, d = {size.width_dim}, n = {_ratio(size, size.horizon)}d"
-    why = "neurons are no longer independent: training moves what they miss together, and steps add to it"
-    rows.append(Row(what, p, -1.0, 0.0, "independent neurons: gap/N", half, half / 1.96, why))
+    rows.append(Row(what, p, -1.0, 0.0, exact("−1 for independent neurons: gap/N"), half, half / 1.96, why))
     return rows
+
+
+def _falls(crossed: dict[int, FloatArray], low: int, high: int) -> Because:
+    """n/d falls to its limit like L(1 + c/d): what two dimensions between tell of the exponent."""
+    dims = sorted(crossed)
+    a, b = dims[-3:-1] if len(dims) > 2 else dims[-2:]
+    u, v = (float(crossed[d].mean()) for d in (a, b))
+    limit = max((b * v - a * u) / (b - a), 0.0)
+    ratio = (limit + (u - limit) * a / high) / (limit + (u - limit) * a / low)
+    size = math.log(ratio) / math.log(high / low)
+    return about(
+        f"|x| fluctuates less as d grows: n/d falls like L(1 + c/d), which fits d = {a} and {b}", size, 0.7
+    )
+
+
+def _excess_slope(runs: Any, size: Size, widths: tuple[int, ...]) -> tuple[float, float, float]:
+    """The exponent of R_N − R_∞ in N, half of its interval, and how far it is from −1."""
+    p, half = _exponent(np.array(widths), [excess(runs, size, n) for n in widths], size.replicas)
+    return p, half, p + 1.0
 
 
 def _exponent(x: FloatArray, samples: list[FloatArray], count: int) -> tuple[float, float]:

@@ -19,9 +19,11 @@ from ..lazy._linearized import Linearized
 from ..plots._axes import COLORS, GREY, TEXT
 from ._panels import blank, quiet
 from ._report import Report
-from ._row import Row, sample
+from ._row import Row, sample, spread
 from ._scales import CLOCK, SAMPLES, TARGET, Beside, D, beside, problem, slope_rows, table
+from ._source import exact
 from ._work import Work
+from .lazy_transition import WORSE
 
 POWERS = {"m^(−1)": 1.0, "m^(−3/4)": 0.75, "m^(−1/2)": 0.5}
 LABELS = ("$m^{-1}$", "$m^{-3/4}$", "$m^{-1/2}$")
@@ -36,7 +38,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(neurons=(32, 128, 512), draws=4)
+QUICK = Size(neurons=(32, 128, 512), draws=6)
 
 
 def run(work: Work, size: Size) -> Report:
@@ -95,13 +97,7 @@ def _rows(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: fl
             "kappa": ("κ", power - 1),
         }
         where = f"α(m) = {name}"
-        next_order = f"terms of the next order in 1/m are seen at m = {widths[0]:g}"
-        if power < 1:
-            first, last = widths[[0, -1]] ** (1 - power)
-            next_order += f", and in 1/α, as α = mα(m) is {first:.3g} to {last:.3g} only"
-        why = dict.fromkeys(("displacement", "kernel"), next_order)
-        why["kappa"] = "κ has the largest of m curvatures, which grows with m, ever more slowly"
-        rows += slope_rows(widths, found[name], known, where, why, "m")
+        rows += slope_rows(widths, found[name], known, where, "m")
     lazy, mean_field = found["m^(−1/2)"], found["m^(−1)"]
     rows.append(
         sample(
@@ -109,13 +105,12 @@ def _rows(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: fl
             lazy["test"][-1],
             limit,
             0.0,
-            "exact as m → ∞: infinitely many linearised neurons",
-            because="the kernel of m neurons fluctuates by 1/√m, and the risk is convex in it",
+            exact("infinitely many linearised neurons, as m → ∞"),
         )
     )
     better = float(np.mean(mean_field["test"][-1] < lazy["test"][-1]))
     name = f"share of draws in which 1/m generalises better than m^(−1/2), m = {widths[-1]:g}"
-    rows.append(Row(name, better, 1.0, 0.0, "publication: lazy training generalises worse"))
+    rows.append(Row(name, better, 1.0, 0.0, WORSE))
     return rows
 
 
@@ -129,8 +124,7 @@ def _figure(widths: FloatArray, found: dict[str, dict[str, FloatArray]], limit: 
     )
     for ax, (name, title, order) in zip(panels, shown, strict=True):
         for (regime, power), label, color, marker in zip(POWERS.items(), LABELS, COLORS, "os^", strict=False):
-            rows = [sample("", row, 0.0, 0.0, "") for row in found[regime][name]]
-            middle, half = np.array([(row.measured, row.interval) for row in rows]).T
+            middle, half, _ = spread(found[regime][name])
             ax.errorbar(
                 widths, middle, half, color=color, marker=marker, markersize=4, fillstyle="none", label=label
             )

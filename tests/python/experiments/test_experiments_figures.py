@@ -9,24 +9,26 @@ from mfcore.experiments import predictable_failure, three_atoms
 from PIL import Image
 
 
-def rows_of(report, source):
-    return [row for row in report.rows if source in row.source]
-
-
 @pytest.fixture(scope="module")
 def failure():
     """Ten thousand steps of one network of 200 neurons."""
-    size = replace(predictable_failure.QUICK, steps=10_000, neurons=200, replicas=1, cells=200)
+    size = replace(
+        predictable_failure.QUICK, steps=10_000, trained=10_000, neurons=200, replicas=1, cells=200
+    )
     return mf.experiments.run("predictable-failure", size=size)
 
 
 def test_predictable_failure_has_the_published_numbers(failure):
-    digitised = rows_of(failure, "digitised")
+    digitised = [row for row in failure.rows if row.source.kind == "published"]
     assert len(digitised) == 2 * 2 * 3  # two κ, risk and |w|, after 10², 10³ and 10⁴ steps
-    # Reading, the fitted step and the figure's start: the reasons that the rows themselves state.
-    assert all(abs(row.measured - row.expected) < 0.04 for row in digitised), failure.table()
-    assert all(row.agrees for row in rows_of(failure, "elsewhere") + rows_of(failure, "exact"))
-    assert all(row.agrees or row.because for row in failure.rows), failure.table()
+    # The settings were fitted to this figure; where it differs, it is late by the 0.75 % by which it
+    # begins lower.
+    assert {row.outcome for row in digitised} == {"fitted", "differs"}, failure.table()
+    late = [row for row in digitised if row.outcome == "differs"]
+    assert [row.quantity for row in late] == [
+        f"κ = 0.4, k = {k}: risk of the PDE" for k in ("100", "1,000", "10,000")
+    ]
+    assert all(row.agrees for row in failure.rows if row.source.kind == "exact")
 
 
 def test_neurons_that_collapsed_rest_where_the_noise_of_steps_balances_the_cone():
@@ -61,8 +63,8 @@ def test_the_clock_of_predictable_failure_is_that_of_its_steps(failure):
 def test_three_atoms_move_by_field_and_interaction(tmp_path):
     report = mf.experiments.run("three-atoms", size=replace(three_atoms.QUICK, frames=3))
     assert len(report.rows) == 8
-    assert all(row.agrees for row in report.rows if row.source.startswith(("closed", "exact: d", "exact: R")))
-    assert all(row.agrees or row.because for row in report.rows), report.table()
+    assert all(row.agrees for row in report.rows if row.source.kind == "exact"), report.table()
+    assert report.unexplained() == []
     written = report.write(tmp_path)
     assert written[-1].name == "three-atoms.gif"
     with Image.open(written[-1]) as film:
