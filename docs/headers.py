@@ -192,7 +192,7 @@ def functions_of_c(text: str) -> list[Item]:
     """Declarations of the header in C: what follows a comment ``/* */``, up to an empty line."""
     found = []
     for comment, code in re.findall(r"^/\*((?:(?!\*/).)*)\*/\n((?:[^\n#/]+[^\n]*\n)+)", text, re.M | re.S):
-        name = re.search(r"enum (\w+) \{|struct (\w+)|(\w+)\(", code)
+        name = re.search(r"enum (\w+) \{|struct (\w+)|\(\*(\w+)\)\(|(\w+)\(", code)
         if name:
             found.append(Item(name[name.lastindex or 0], lines_of_c(comment), joined(code.splitlines())))
     return found

@@ -80,6 +80,7 @@ def test_the_reference_of_the_headers_has_every_header_class_and_function():
             )
             if room != "c":  # without forward declarations
                 names = re.findall(r"^(?:class|struct|enum class) (\w+)[^;\n]*\{", source, re.M)
+            names += re.findall(r"^typedef [^;{]*\(\*(\w+)\)\(", source, re.M)
             names += re.findall(r"^(?!extern template)[a-zA-Z][^=\n{/]*?\b(\w+)\(", source, re.M)
             missing += [f"{header.name}: {name}" for name in names if f"### {name}\n" not in text]
     assert missing == []

@@ -111,13 +111,13 @@ int64_t mfcore_row(const mfcore_network* network);
 /* Write the rows of parameters. */
 int mfcore_theta(const mfcore_network* network, double* theta);
 
-/* Cells along one coordinate z of a density. */
+/* Cells along one coordinate z of a density, between `edges`: cells + 1 increasing numbers, >= 0 where `volume` is not 0.
+ * `rate` >= 0 is that of the drift and of the diffusion along z. `volume` is the exponent e of the volume element z^e dz,
+ * such as d - 1 of a radius in R^d; it matters with noise only. */
 typedef struct mfcore_axis {
     int64_t cells;
-    const double* edges; /* cells + 1 numbers, increasing; >= 0 where `volume` is not 0 */
-    double rate;         /* >= 0, of the drift and of the diffusion along z */
-    double
-        volume; /* exponent e of the volume element z^e dz, d - 1 of a radius in R^d; matters with noise only */
+    const double* edges;
+    double rate, volume;
 } mfcore_axis;
 
 /* Masses of cells, moved by d rho/dt = div(rho rate grad Psi_lambda[rho]) + noise of a temperature. */
