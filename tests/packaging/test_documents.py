@@ -32,6 +32,23 @@ def test_every_python_block_of_a_document_runs(document, monkeypatch, tmp_path):
             exec(compile("\n" * line + code, document, "exec"), names)
 
 
+def test_the_gate_of_types_reads_the_code_of_a_page_in_its_own_lines():
+    sources = runpy.run_path(str(ROOT / ".ci" / "typed.py"))["sources"]
+    for part in (
+        "docs/tutorials/near.md",
+        "docs/guides/figure.md",
+        "examples/potential.py",
+        "runs/_solve.py",
+    ):
+        text, found = (ROOT / next(sources(part))[0]).read_text("utf-8").splitlines(), {}
+        for path, lines in sources(part):
+            assert part in path
+            found |= lines
+        assert len(found) > 10
+        shown = {n: text[n - 1].strip().removeprefix("%").strip() for n in found}
+        assert all(line.removeprefix("# %").strip() in shown[n] for n, line in found.items())
+
+
 def test_the_loop_in_pytorch_that_a_page_shows_takes_the_steps_of_ours():
     torch = pytest.importorskip("torch", reason="of the extra bench; the page runs the same in NumPy")
     text = (ROOT / "docs/guides/own-loop.md").read_text("utf-8")

@@ -13,8 +13,8 @@ MODULES = [mf, *(value for value in map(mf.__dict__.get, mf.__all__) if isinstan
 PUBLIC = {name: getattr(module, name) for module in MODULES for name in public_names(module)}
 FOREIGN = {"Axes", "Figure", "FuncAnimation", "PlotAxes", "np", "npt", "os", "xarray"}
 # Variables of types, and what mfcore alone makes.
-OURS = {"M", "R", "Inputs", "Rung", "Table", "AtomRung", "DensityRung", "FlowRung", "JkoRung"}
-OURS |= {"LayerWiseRung", "LinearizedRung", "SgdRung", "SplitRung"}
+OURS = {"M", "R", "Inputs", "Rung", "Table", "AtomRung", "DensityRung", "FlowRung"}
+OURS |= {"LayerWiseRung", "SgdRung", "SplitRung"}
 
 
 def annotations(value):

@@ -22,7 +22,7 @@ from ..neurons._sgd import check_memory, start_of
 from ..reductions._model import ReducedModel
 from ..runs._ends import End, Ended
 from ..runs._reduced import model_of
-from ..runs._rung import State
+from ..runs._rung import Rung, State
 from ._infinite import infinite_width
 from ._modes import Modes, modes_of
 from ._neurons import of_neurons
@@ -73,7 +73,7 @@ class Linearized:
                 f"{check.shown(self.expectation)}"
             )
 
-    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> LinearizedRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung[Any]:
         """A run of this method at t = 0."""
         return LinearizedRung(self, model_of(model), seed, threads)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy.typing as npt
 
@@ -11,6 +12,7 @@ from .._base.registry import configurable, shown_call
 from ..measures._measure import Cloud, Density, as_points
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._rung import Rung
 from ._rung import JkoRung
 
 
@@ -72,7 +74,7 @@ class JKO:
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", check.number(self.tolerance, "tolerance", above=0))
 
-    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> JkoRung:
+    def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> Rung[Any]:
         """A run of this method at t = 0."""
         return JkoRung(self, model, threads)
 

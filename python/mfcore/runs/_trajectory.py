@@ -36,6 +36,10 @@ _ARRAY = "array of this file"  # marks where an array belongs in what is stored 
 class Trajectory(Generic[M]):
     """A run on the clock t, recorded at its save points.
 
+    To type checkers it is a ``Trajectory[M]``, M the class of `final` as far as the method tells: an array
+    for `mf.SGD`, a `Cloud` for `mf.Atoms`, Any for `mf.JKO`, `mf.Linearized` and what `mf.load` reads. `risk`
+    and `error` are arrays to them, though None at run time with ``risk=False``.
+
     Attributes:
         t: Times of the save points reached, shape (T,).
         risk: R(ρ_t), shape (T,), or (T, replicas) for several replicas; None when not asked for.
