@@ -10,6 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```"
+KNOWN = ("published ± reading error", "exact", "computed again ± error")  # columns of the tables of figures
+VERDICT = re.compile(
+    r"agrees|fitted|not resolved|differs, unexplained|differs, because .*\(predicted: (\S+) to (\S+)\)"
+)
 WIDEST = 88  # letters that fit without scrolling
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -115,3 +119,27 @@ def test_every_file_of_code_begins_by_saying_what_it_is_about(source):
             if not ast.get_docstring(ast.parse(file.read_text("utf-8"))):
                 silent.append(file)
     assert not silent
+
+
+def test_figures_are_made_at_full_size_and_differ_as_their_reasons_predict():
+    pages = sorted((ROOT / "docs" / "figures").glob("*.md"))
+    assert len(pages) == 21
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert "--quick" not in text, page.name
+        head, _, *rows = (
+            [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for line in text.split("“±”")[0].splitlines()
+            if line.startswith("| ")
+        )
+        for row in rows:
+            cells = dict(zip(head, row, strict=True))
+            found = VERDICT.fullmatch(cells["verdict"])
+            assert found, f"{page.name}: {cells}"
+            if found[1] is None:
+                continue
+            theirs = [cells[name] for name in KNOWN if cells.get(name, "–") != "–"]
+            ours, there = (float(cell.split(" ± ")[0]) for cell in (cells["ours ± 95 %"], *theirs))
+            low, high = float(found[1]), float(found[2])
+            printed = 2e-5 * abs(ours) + 0.02 * (high - low)  # digits that are not printed
+            assert low - printed <= ours - there <= high + printed, f"{page.name}: {cells}"
