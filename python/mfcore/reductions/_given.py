@@ -106,6 +106,7 @@ def convex(reduced: ReducedModel) -> bool:
 
     Examples:
         >>> import mfcore as mf
+        >>> from mfcore.reductions._given import convex
         >>> convex(mf.ReducedModel(coordinates=["z"], weights=[1.0], targets=[0.0], features=lambda z: z))
         True
     """
