@@ -53,6 +53,26 @@ class Teacher(DataLaw):
         set_field(self, "theta", theta)
         set_field(self, "d", d)
 
+    def target_power(self) -> float | None:
+        """E y² = (1/m²) Σ_ij E σ*(x; θ_i) σ*(x; θ_j); None if no exact expectation of pairs is known.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> relu = mf.Network(mf.activations.relu)
+            >>> mf.data.Teacher(relu, theta=[[1.0, 0.0], [0.0, -2.0]]).target_power()  # (5/2 + 2/π)/4
+            0.784154943091895...
+        """
+        return self._power
+
+    @cached_property
+    def _power(self) -> float | None:
+        sigma, m = self.network.activation._core, len(self.theta)
+        if not _core.has_exact_pairs(sigma, sigma):
+            return None
+        mean = np.full(m, 1 / m)
+        there = _core.pair_potential(self.network._core, self.theta, self.theta, mean, False)[0]
+        return self.network.scale**2 * float(mean @ there)
+
     def _make_sampler(self, d: int) -> _core.Sampler:
         link = _core.network_link(self.network._core, self.theta, d)
         law = _core.multi_index("gaussian", d, link)

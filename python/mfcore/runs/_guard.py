@@ -10,6 +10,7 @@ from .. import _core
 from .._base.check import FloatArray
 from .._base.course import largest
 from .._base.rng import derive
+from ..data import Teacher
 from ..measures._tangent import LinearMeasure
 from ..model import Model
 from ..reductions._given import convex
@@ -41,7 +42,9 @@ class Guard:
             self._power = float(reduced.weights @ reduced.targets**2) + reduced.noise
         else:
             self._X, self._y = model_of(model).data._iid_sampler.draw(derive(0, _SAMPLES), 0, _SAMPLES)
-            power = model_of(model).data.target_power()
+            law = model_of(model).data
+            # Teachers sum over pairs of neurons for their exact E y², which may take seconds.
+            power = None if isinstance(law, Teacher) else law.target_power()
             self._power = float(np.square(self._y).mean()) if power is None else power
         rates = model.rates.values() if isinstance(model, Model) and model.rates else [1.0]
         row = len(reduced.coordinates) if reduced is not None else 1

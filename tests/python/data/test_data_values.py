@@ -287,3 +287,14 @@ def test_a_link_that_is_not_finite_is_caught_when_it_happens():
     law = data.MultiIndex(3, lambda z: np.where(z[:, 0] > 1, math.inf, 0.0), 1)
     with pytest.raises(ValueError, match=r"link must return finite values, got inf at z = \["):
         law.draw(100, rng=0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+@pytest.mark.parametrize("name", ["relu", "erf", "tanh", "gelu", "linear"])
+def test_the_power_of_a_teacher_is_that_of_its_labels(name, scale):
+    network = Network(activations.get(name), output="trained", bias="trained", scale=scale)
+    theta = np.random.default_rng(0).normal(size=(4, 5))
+    law = data.Teacher(network, theta)
+    _, y = law.draw(200_000, rng=1)
+    error = np.square(y).std() / np.sqrt(len(y))
+    assert law.target_power() == pytest.approx(np.square(y).mean(), abs=5 * error)  # odds 6e-7 a case
