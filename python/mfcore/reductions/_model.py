@@ -8,7 +8,7 @@ f_q = ∫Φ_q dρ, Ψ(z) = Σ p_q (f_q − y_q) Φ_q(z) and R = Σ p_q (y_q − 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -195,6 +195,34 @@ class ReducedModel:
             0.5
         """
         return forces_at(self, check.number(t, "t", at_least=0))
+
+    def replace(self, **changes: Any) -> ReducedModel:
+        """A copy with some fields changed, checked anew.
+
+        Other features come without gradients, without `inputs` and with unknown `node_error`, unless these
+        are given too; so do other weights and targets as far as they matter.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> law = mf.data.IsotropicGaussians(d=40, delta=0.5)
+            >>> reduced = mf.Model(law, mf.Network(mf.activations.relu)).reduce()
+            >>> reduced.replace(ridge=0.1, temperature=1e-3)
+            ReducedModel(coordinates=(r,), nodes=56, d=40, ridge=0.1, temperature=0.001, node_error=1e-15)
+        """
+        known = [entry.name for entry in fields(self)]
+        for name in changes:
+            if name not in known:
+                hint = check.did_you_mean(name, known)
+                raise TypeError(
+                    f"replace takes the fields of a reduced model ({', '.join(known)}), got {name!r}{hint}"
+                )
+        stale = {
+            "gradients": {"features"},
+            "inputs": {"features", "weights", "coordinates"},
+            "node_error": {"features", "weights", "targets"},
+        }
+        unknown = {name: None for name, of in stale.items() if of & changes.keys()}
+        return replace(self, **{**unknown, **changes})
 
     def V(self, theta: FloatArray) -> FloatArray:
         """V(z) = −Σ p_q y_q Φ_q(z) for every row, shape (n,)."""

@@ -322,3 +322,27 @@ def test_what_needs_derivatives_refuses_a_curved_space():
     for use in (lambda: mf.solve(model, mf.PDE(20), horizon=1.0), lambda: mf.gibbs(model)):
         with pytest.raises(ValueError, match="model must have flat coordinates for "):
             use()
+
+
+def test_replace_changes_fields_and_checks_them_anew():
+    model = reduced(ISOTROPIC)
+    other = model.replace(ridge=0.5, targets=-model.targets)
+    assert other.ridge == 0.5
+    np.testing.assert_array_equal(other.targets, -model.targets)
+    np.testing.assert_array_equal(other.features([[1.0]]), model.features([[1.0]]))
+    with pytest.raises(ValueError, match="temperature must be >= 0, got -1"):
+        model.replace(temperature=-1)
+    with pytest.raises(TypeError, match="replace takes the fields of a reduced model .* got 'rige'.*ridge"):
+        model.replace(rige=1.0)
+
+
+def test_replace_forgets_what_was_measured_of_other_features():
+    model = reduced(ISOTROPIC)
+    assert model.node_error is not None
+    assert model.replace(targets=2 * model.targets).node_error is None
+    assert model.replace(targets=2 * model.targets).inputs is model.inputs
+    other = model.replace(features=lambda z: np.ones((len(z), len(model.weights))))
+    assert (other.inputs, other.node_error) == (None, None)
+    with pytest.raises(ValueError, match="gradients must be given"):
+        other.gradients([[1.0]])  # those of the model would be of other features
+    assert model.replace(features=model.features, node_error=1e-3).node_error == 1e-3
