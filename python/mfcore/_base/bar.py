@@ -1,4 +1,4 @@
-"""The progress bar of `mf.solve` (by tqdm) over the clock t."""
+"""The progress bars (by tqdm) of `mf.solve`, over the clock t, and of searches, over their rounds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from . import check
+from .limits import Limit
 
 
 class Bar:
@@ -15,11 +18,7 @@ class Bar:
         self.seconds = math.inf
         self._bar: Any = None
         if wanted:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                raise ImportError("progress=True needs tqdm: pip install 'mfcore[progress]'") from None
-            self._bar, self.seconds = tqdm(total=horizon, unit="t", unit_scale=True), 0.2
+            self._bar, self.seconds = _tqdm()(total=horizon, unit="t", unit_scale=True), 0.2
 
     def prepare(self, what: str) -> None:
         """Show which preparation the run waits for."""
@@ -47,3 +46,30 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def _tqdm() -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise ImportError("progress=True needs tqdm: pip install 'mfcore[progress]'") from None
+    return tqdm
+
+
+@contextmanager
+def searching(what: str, max_seconds: float | None, progress: bool) -> Iterator[None]:
+    """A context for the search `what`, with the options `max_seconds` and `progress` of its caller."""
+    limit = Limit(math.inf if max_seconds is None else check.number(max_seconds, "max_seconds", at_least=0))
+    bar = _tqdm()(desc=what, unit="round") if check.boolean(progress, "progress") else None
+
+    def show(doing: str) -> None:
+        if bar is not None:
+            bar.set_description(f"{what}: {doing}")
+            bar.update()
+
+    try:
+        with limit.for_search(what, show):
+            yield
+    finally:
+        if bar is not None:
+            bar.close()

@@ -1,4 +1,4 @@
-"""Time limits of runs, preparation included, and the name of what is being prepared."""
+"""Time limits of runs and searches, preparation included, and the name of what is being done."""
 
 from __future__ import annotations
 
@@ -46,6 +46,25 @@ class Limit:
         self._deadline.close()
 
     @contextmanager
+    def for_search(self, what: str, show: Callable[[str], None]) -> Iterator[None]:
+        """A context for a search: `show` is told each round, and passing the deadline is a TimeoutError."""
+        before = vars(_thread).copy()
+        _thread.show, _thread.limit = show, self
+        try:
+            with self:
+                yield
+        except _core.OutOfTime as late:
+            doing = f" while it searched {late.args[0]}" if late.args else ""
+            raise TimeoutError(
+                f"max_seconds = {self.seconds:g} passed{doing}, before {what} had a result. Allow more "
+                "seconds, or ask for less: fewer nodes by model.reduce(nodes=…), whose node_error tells what "
+                "they lose, a smaller extent or a larger tolerance"
+            ) from None
+        finally:
+            vars(_thread).clear()
+            vars(_thread).update(before)
+
+    @contextmanager
     def for_preparation(self, show: Callable[[str], None]) -> Iterator[None]:
         """A context for preparations: `show` is told what is prepared, and passing the deadline is a
         TimeoutError.
@@ -75,6 +94,16 @@ def preparing(what: str) -> Iterator[None]:
         if not late.args:
             late.args = (what,)
         raise
+
+
+def next_round(what: str) -> None:
+    """Show what a search does next, and end it if its time is up; without a limit nothing happens."""
+    limit = getattr(_thread, "limit", None)
+    if limit is None:
+        return
+    _thread.show(what)
+    if limit.left < 0:
+        raise _core.OutOfTime(what)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import scipy
 
 from .._base import factors
 from .._base.check import FloatArray
+from .._base.limits import next_round
 from ..reductions._model import ReducedModel
 from ..reductions._of_laws import Features
 from ._boxes import Box
@@ -97,6 +98,7 @@ def compact(
     tolerance = TOLERANCE.get(len(box), COARSE) if tolerance is None else tolerance
     table, size, sample = np.empty((0, len(reduced.weights))), np.empty(0), _scattered(reduced, box, wide)
     while True:
+        next_round("features of fewer nodes")
         new = in_pieces(reduced, sample[len(table) : count + TESTS]) * np.sqrt(reduced.weights)
         norms = np.sqrt(np.square(new).sum(axis=1))
         table = np.concatenate([table, new / np.where(norms > 0, norms, 1.0)[:, None]])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._base.check import FloatArray
+from .._base.limits import next_round
 from ..reductions._model import ReducedModel
 from ._boxes import Box
 from ._newton import Solution, Support, newton
@@ -25,6 +26,8 @@ FIRST = {1: 24, 2: 2}  # panels per coordinate to begin with, by the number of c
 MOST_NUMBERS = 1 << 25  # most points times features
 MOST_POINTS = 1 << 17
 MOST_ROUNDS = 60
+# In one coordinate errors below RESOLVED that have not halved in so many rounds are rounding of the features.
+MOST_STALLED, RESOLVED = 3, 1e-9
 GOAL = {1: 2e-14}  # relative error of the integrals that is aimed at, in one coordinate
 ENOUGH = 1e-10  # the same in more coordinates
 BY_CHANCE = 2e-12  # added to the stated errors: at a kink two rules can agree by chance
@@ -94,7 +97,9 @@ def continuum(
     axes = [np.linspace(low, high, FIRST.get(k, 1) + 1) for low, high in sides]
     most = min(MOST_POINTS, most, MOST_NUMBERS // (len(reduced.weights) + 8))
     h = np.sqrt(reduced.weights) * f
+    least, stalled = (np.inf, np.inf), 0
     for _ in range(MOST_ROUNDS):
+        next_round("panels")
         where = nodes_of(reduced, axes, [nodes] * k)
         if fixed:
             mass, log_z = where.law(h)
@@ -110,6 +115,12 @@ def continuum(
             if k == 1
             else [np.zeros(len(e) - 1, dtype=bool) for e in axes]
         )
+        now = errors.integral, errors.moments
+        falls = now[0] > RESOLVED or any(new < 0.5 * old for new, old in zip(now, least, strict=True))
+        stalled = 0 if k > 1 or falls else stalled + 1
+        least = min(now[0], least[0]), min(now[1], least[1])
+        if stalled == MOST_STALLED:
+            goal = np.inf  # only steep panels are halved from now on
         halved = _affordable(axes, errors.wrong(where, found, steep, goal), most / nodes**k)
         if halved is None:
             break

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._base.check import FloatArray
+from .._base.limits import next_round
 from ..measures._cells import log_volumes
 from ..reductions._model import ReducedModel
 from ._boxes import Box
@@ -67,6 +68,7 @@ def find_box(reduced: ReducedModel, f: FloatArray | None, fixed: bool = False) -
         afford(spent, plain, _WHAT)
         small = compact(reduced, covered, tolerance=LOOSE)
     for _ in range(MOST_ROUNDS):
+        next_round("the box")
         edges = [side.edges(n) for side, n in zip(sides, cells, strict=True)]
         if small.rows is not None and not _inside(sides, covered):
             covered = [(2 * s.low - s.high if s.low < 0 else s.low, 2 * s.high - s.low) for s in sides]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._base import check
+from .._base.bar import searching
 from .._base.check import FloatArray
 from ..measures._cells import log_factor, log_volumes
 from ..measures._measure import Cloud, Density, as_points
@@ -43,6 +44,8 @@ def gibbs(
     volumes: npt.ArrayLike | None = None,
     tolerance: float = 1e-20,
     start: Stationary | None = None,
+    max_seconds: float | None = None,
+    progress: bool = False,
 ) -> Stationary:
     """The stationary law ρ* ∝ v exp(−βΨ_λ(·; ρ*)) in reduced coordinates, by Newton on the concave dual.
 
@@ -61,6 +64,8 @@ def gibbs(
         tolerance: Stop at this gap on the cells. Errors of ρ* are like its square root; rounding ends the
             search earlier.
         start: A result at another temperature or of a similar model, to begin from.
+        max_seconds: Raise a TimeoutError after this much wall-clock time; None: no limit.
+        progress: Show what is searched, round by round (needs tqdm).
 
     Examples:
         Particles in a quadratic well, a Gaussian law of variance 1/(βλ):
@@ -83,8 +88,21 @@ def gibbs(
         raise ValueError(
             "temperature must be > 0 for a stationary law with a density, got 0; without noise see mf.optimum"
         )
-    reduced = moving(model if isinstance(model, ReducedModel) else model.reduce())
     accuracy = check.number(tolerance, "tolerance", above=0)
+    with searching("mf.gibbs", max_seconds, progress):
+        reduced = moving(model if isinstance(model, ReducedModel) else model.reduce())
+        return _found(reduced, cells, extent, points, volumes, accuracy, start)
+
+
+def _found(
+    reduced: ReducedModel,
+    cells: Any,
+    extent: Any,
+    points: Any,
+    volumes: Any,
+    accuracy: float,
+    start: Stationary | None,
+) -> Stationary:
     f = None
     if start is not None:
         check.instance(start, "start", Stationary, "a result of mf.gibbs")
@@ -122,7 +140,7 @@ def gibbs_path(model: AnyModel, temperatures: npt.ArrayLike, **options: Any) -> 
     Args:
         model: As for `gibbs`; its own temperature does not matter.
         temperatures: 1/β > 0, best in decreasing order.
-        options: Those of `gibbs`.
+        options: Those of `gibbs`; `max_seconds` is for each temperature.
 
     Examples:
         >>> import mfcore as mf

@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 
 from .._base.check import FloatArray
+from .._base.limits import next_round
 from ..reductions._model import ReducedModel
 from ._span import Span, span
 
@@ -82,6 +83,7 @@ def newton(where: Support, h: FloatArray | None, tolerance: float) -> Solution:
     mass, log_z = where.law(h)
     value, steps, stalled, smallest = where.dual(h, log_z), 0, 0, np.inf
     while True:
+        next_round("the law")
         mean = mass @ where.features.values
         slope = mean - h
         gap = 0.5 * float(slope @ slope)

@@ -9,7 +9,9 @@ import numpy as np
 import scipy
 
 from .._base import check
+from .._base.bar import searching
 from .._base.check import FloatArray
+from .._base.limits import next_round
 from ..measures._measure import Cloud
 from ..measures._place import AnyModel
 from ..model import Model
@@ -64,7 +66,14 @@ class Optimum:
         )
 
 
-def optimum(model: AnyModel, *, tolerance: float = 1e-8, extent: Any = None) -> Optimum:
+def optimum(
+    model: AnyModel,
+    *,
+    tolerance: float = 1e-8,
+    extent: Any = None,
+    max_seconds: float | None = None,
+    progress: bool = False,
+) -> Optimum:
     """The measure on reduced coordinates that minimises R, or with ridge λ > 0 R/2 + (λ/2)∫|z|²dρ.
 
     Temperature is ignored. Atoms are put where Ψ_λ is lowest, found on a grid (quasi-random points in three
@@ -77,6 +86,8 @@ def optimum(model: AnyModel, *, tolerance: float = 1e-8, extent: Any = None) -> 
         tolerance: The gap wanted.
         extent: Ends (low, high) of each coordinate, for one coordinate simply a pair. None: boxes of size 10,
             1e3 and 1e5, until a larger one has nothing more to offer.
+        max_seconds: Raise a TimeoutError after this much wall-clock time; None: no limit.
+        progress: Show what is searched, round by round (needs tqdm).
 
     Examples:
         Values in {z² : z} are fitted to 4 and nothing else, and z is at most 3:
@@ -95,7 +106,12 @@ def optimum(model: AnyModel, *, tolerance: float = 1e-8, extent: Any = None) -> 
     if not isinstance(model, ReducedModel):
         check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
     goal = check.number(tolerance, "tolerance", above=0)
-    reduced = moving(model if isinstance(model, ReducedModel) else model.replace(temperature=0.0).reduce())
+    with searching("mf.optimum", max_seconds, progress):
+        still = model if isinstance(model, ReducedModel) else model.replace(temperature=0.0).reduce()
+        return _least(moving(still), goal, extent)
+
+
+def _least(reduced: ReducedModel, goal: float, extent: Any) -> Optimum:
     goal /= 1.0 if reduced.ridge else 2.0  # the gap of R is twice that of R/2
     if extent is not None:
         place = landscape(reduced, as_box(extent, reduced))
@@ -137,6 +153,7 @@ def _improved(place: Landscape, state: _State | None, goal: float) -> tuple[_Sta
         best = _judged(place, state.atoms, state.weights)
     rounds = stalled = 0
     while best.gap > goal and rounds < MOST_ROUNDS and stalled < MOST_STALLED:
+        next_round("atoms")
         atoms = np.concatenate([best.atoms, best.fresh])
         new = _judged(place, *_slid(place, *_weighted(reduced, atoms)))
         stalled = 0 if new.gap < best.gap else stalled + 1

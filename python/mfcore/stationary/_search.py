@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 
 from .._base.check import FloatArray
+from .._base.limits import next_round
 from ..reductions._model import ReducedModel
 from ._boxes import Box
 from ._combinations import folded
@@ -100,6 +101,7 @@ def landscape(reduced: ReducedModel, box: Box, *, again: Landscape | None = None
     With another landscape of the same box, `again`, they are other points, and more of a grid: what the two
     find tells how well both search.
     """
+    next_round("the landscape")
     k = len(box)
     ends = np.arcsinh(np.array(box))
     if again is not None:
