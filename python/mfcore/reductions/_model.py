@@ -206,8 +206,8 @@ class ReducedModel:
             >>> import mfcore as mf
             >>> law = mf.data.IsotropicGaussians(d=40, delta=0.5)
             >>> reduced = mf.Model(law, mf.Network(mf.activations.relu)).reduce()
-            >>> reduced.replace(ridge=0.1, temperature=1e-3)
-            ReducedModel(coordinates=(r,), nodes=56, d=40, ridge=0.1, temperature=0.001, node_error=1e-15)
+            >>> reduced.replace(ridge=0.1).ridge
+            0.1
         """
         known = [entry.name for entry in fields(self)]
         for name in changes:
