@@ -332,7 +332,7 @@ def test_replace_changes_fields_and_checks_them_anew():
     np.testing.assert_array_equal(other.features([[1.0]]), model.features([[1.0]]))
     with pytest.raises(ValueError, match="temperature must be >= 0, got -1"):
         model.replace(temperature=-1)
-    with pytest.raises(TypeError, match="replace takes the fields of a reduced model .* got 'rige'.*ridge"):
+    with pytest.raises(TypeError, match=r"replace takes the fields of a reduced model .* got 'rige'.*ridge"):
         model.replace(rige=1.0)
 
 
