@@ -54,6 +54,16 @@ def test_linearised_neurons_keep_their_kernel_and_obey_their_bounds(seed, scale,
     assert math.isclose(found.smallest[0], alone.smallest, rel_tol=1e-6)
     assert (found.displacement <= alone.displacement * (1 + 1e-9)).all()
     np.testing.assert_allclose(found.risk_bound, alone.risk_bound(found.t), rtol=1e-6)
+    passed = -np.expm1(-alone.smallest * found.t)
+    np.testing.assert_allclose(found.displacement_bound, alone.displacement * passed, rtol=1e-6)
+
+
+def test_the_bounds_of_linearised_neurons_are_attained_with_one_sample():
+    """K is a number: the risk falls as e^{−2Kt}, and θ moves along one gradient. Exact in time."""
+    found = theory.lazy_bounds(run_of(problem(3, 2.0, samples=1), mf.Linearized(12), horizon=0.1))
+    np.testing.assert_allclose(found.risk, found.risk_bound, rtol=1e-9)
+    np.testing.assert_allclose(found.displacement, found.displacement_bound, rtol=1e-9)
+    assert found.displacement[-1] > 0.01
 
 
 def test_the_change_of_gradients_is_that_of_the_jacobian():

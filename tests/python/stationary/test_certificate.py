@@ -49,6 +49,33 @@ def test_the_gap_is_never_below_the_true_one(seed, ridge):
     assert found.gap == pytest.approx(want, abs=1e-9)
 
 
+def test_a_well_that_one_of_two_searches_misses_is_in_the_error():
+    """Two wells of width 1e-5: one at a point of the second grid alone, and a deeper one that both miss.
+
+    Without the difference of the two searches the bound would be 98, above the true infimum.
+    """
+    end = np.arcsinh(10.0)  # grids of 4001 and of 6401 points, even in arcsinh z
+    wells = np.sinh(-end + 2 * end * np.array([3201 / 6400, 0.50055]))
+    depths, width = np.array([0.1, 0.3]), 1e-5
+
+    def bump(z):
+        return depths * np.exp(-(((z - wells) / width) ** 2))
+
+    model = mf.ReducedModel(
+        coordinates=["z"],
+        weights=[1.0],
+        targets=[10.0],
+        features=lambda z: bump(z).sum(axis=1, keepdims=True),
+        gradients=lambda z: (-2 * (z - wells) / width**2 * bump(z)).sum(axis=1)[:, None, None],
+    )
+    found = mf.certificate(model, [5.0], extent=(-10, 10))
+    best = mf.risk(model, wells[1:])
+    assert best == pytest.approx(9.7**2)
+    assert found.value == pytest.approx(100.0)
+    assert found.value - found.gap > best  # the second search found the first well, and no more
+    assert found.lower_bound <= best
+
+
 def test_it_vanishes_at_the_optimum():
     best = mf.optimum(ISOTROPIC)
     assert best.risk == pytest.approx(BEST, abs=1e-7)

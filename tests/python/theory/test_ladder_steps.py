@@ -8,6 +8,7 @@ import pytest
 from mfcore import theory
 from mfcore.atoms._atoms import Atoms
 from mfcore.theory import _steps
+from scipy import stats
 
 STEEP = mf.activations.piecewise_linear([0.0, 0.5, 1.5], [-2.5, -4.0, 7.5])
 
@@ -37,6 +38,18 @@ def test_the_modified_flow_has_its_reference_values():
     np.testing.assert_allclose(
         [norms(model, h) for h in (0.0, 2.5e-6, 1e-5)], [0.6658, 0.6736, 0.6950], atol=6e-5
     )
+
+
+@pytest.mark.parametrize("h", [0.0, 1e-5])
+def test_a_rate_of_w_is_a_longer_step_and_a_faster_clock(h):
+    """SGD moves w by h·rate: rate 2 and step h to time T are rate 1 and step 2h to 2T. Steps of the same
+    integrator: its relative error per step, 1e-6.
+    """
+    fast = theory.modified_flow(steep_model(rates={"w": 2.0}), h, horizon=0.025, save_at=3)
+    plain = theory.modified_flow(steep_model(), 2 * h, horizon=0.05, save_at=3)
+    np.testing.assert_allclose(fast.risk, plain.risk, rtol=1e-5)
+    for name in ("norm_mean", "norm_std"):
+        np.testing.assert_allclose(fast.observed[name], plain.observed[name], rtol=1e-5)
 
 
 def test_sgd_follows_the_modified_flow_and_not_the_limit():
@@ -103,6 +116,17 @@ def test_a_ladder_proposes_the_step_of_the_upper_end_of_its_bias():
     noisy = theory.propose_step(made(lambda h: 4 * h, spread=0.02), 0.02)
     assert 0.001 < noisy.step < 0.005
     assert theory.propose_step(made(lambda h: 1e-6 * h, spread=1e-9), 0.02).step == 0.02  # no further
+
+
+def test_the_proposed_step_takes_the_upper_end_of_the_interval_of_one_step():
+    """One step, bias 0.04 ± half: h·wanted/(|mean| + half), the half interval from Student's t of six."""
+    ladder = made(lambda h: 4 * h, step=(0.01,), spread=0.06)
+    risk = ladder.risk[0, 0, :, 4, 1] - 1  # R_PD = 1, and SGD off by the same at both later times
+    half = stats.t.ppf(0.975, 5) * risk.std(ddof=1) / np.sqrt(6)
+    assert half > 0.3 * abs(risk.mean())
+    wanted = 0.5 * abs(risk.mean())
+    want = 0.01 * wanted / (abs(risk.mean()) + half)
+    assert theory.propose_step(ladder, wanted).step == pytest.approx(want, rel=1e-9)
 
 
 def test_misuse_is_refused():
