@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _FACTOR = 2.5
 # cosine assumed at least between residual and difference where ρ₀ is Gauss nodes, whose errors and those of
 # the steps may cancel; chosen on the kind `one input` of these
-_ALIGNED_GAUSS = 0.3
+_ALIGNED_GAUSS = 0.5
 _EVALUATIONS = 40  # evaluations of all features in one step: about ten Newton steps, with second derivatives
 _DEAREST = 0.5  # seconds that one of these may take; else the method refuses
 

@@ -30,28 +30,55 @@ def test_atoms_that_are_given_state_the_error_of_every_integrator(method):
         assert run.error.max() < 300 * rtol  # errors of 1 to 30 tolerances, stated some ten times as large
 
 
-def test_gauss_nodes_in_two_random_coordinates_state_an_error_that_holds():
-    """Neurons aσ(wx) near the origin part for ever: Gauss nodes of ρ₀ converge slowly, and differences of
-    rules are small by chance. Of 24 errors at most two are short, by less than a quarter; compared with half
-    and a quarter of the nodes alone, four were, by up to 13 times. The reference, 84² nodes of composite
-    rules, is known to 7e-7: its change to 126² of them.
+TIMES = {"horizon": 4.0, "save_at": [0.0, 0.5, 1.0, 2.0, 4.0]}
+
+
+@pytest.fixture(scope="module")
+def parting():
+    """Neurons aσ(wx) of which those near the origin part for ever, and their risk at TIMES.
+
+    The reference, 84² nodes of composite rules, is known to 7e-7: its change to 126² of them.
     """
     X = np.linspace(-1.75, 1.75, 16)[:, None]
     init = mf.init.Product(a=mf.init.Normal(0.0, 1.0), w=mf.init.Normal(0.5, 1.0))
     network = mf.Network(mf.activations.tanh, output="trained")
     reduced = mf.Model(mf.data.Dataset(X, np.sin(X[:, 0])), network, init).reduce()
-    times = {"horizon": 8.0, "save_at": [0.0, 0.5, 2.0, 8.0]}
     line, masses = composite(6)
     a, w = np.meshgrid(line, 0.5 + line, indexing="ij")
     start = mf.Cloud(np.column_stack([a.ravel(), w.ravel()]), np.outer(masses, masses).ravel())
-    best = mf.solve(reduced, mf.Atoms(start=start, rtol=1e-6, atol=1e-8), **times).risk
-    methods = [mf.Atoms(n * n, rtol=1e-6, atol=1e-8) for n in (9, 12, 16, 20, 24, 32)]
-    runs = [mf.solve(reduced, method, **times) for method in methods]
-    true = np.abs([run.risk - best for run in runs])
-    stated = np.array([run.error for run in runs]) + 1e-6
-    assert (true > stated).sum() <= 2
-    assert (true < 1.25 * stated).all()
+    return reduced, mf.solve(reduced, mf.Atoms(start=start, rtol=1e-6, atol=1e-8), **TIMES).risk
+
+
+def share_too_small(parting, methods):
+    """The share of stated errors that are too small, and the largest ratio of a true to a stated one."""
+    reduced, best = parting
+    runs = [mf.solve(reduced, method, **TIMES) for method in methods]
+    true = np.abs([run.risk - best for run in runs])[:, 1:]
+    stated = np.array([run.error for run in runs])[:, 1:] + 1e-6
     assert stated.max() < 0.1
+    return (true > stated).mean(), (true / stated).max()
+
+
+def test_gauss_nodes_in_two_random_coordinates_state_an_error_that_holds(parting):
+    """Differences of rules are small by chance: with half and a quarter of the nodes alone 9 of
+    24 were too small, by up to 37 times."""
+    share, worst = share_too_small(
+        parting, [mf.Atoms(n * n, rtol=1e-6, atol=1e-8) for n in (9, 12, 16, 20, 24, 32)]
+    )
+    assert share <= 0.05
+    assert worst < 2.5
+
+
+def test_minimising_movements_from_gauss_nodes_state_an_error_that_holds(parting):
+    """Errors by nodes and by steps cancel in a companion that has both twice as large: without its alignment
+    4 of 24 were too small, by up to 7 times.
+    """
+    methods = [mf.JKO(0.05, count=n * n) for n in (6, 8, 10, 12)] + [
+        mf.JKO(0.02, count=n * n) for n in (6, 8)
+    ]
+    share, worst = share_too_small(parting, methods)
+    assert share <= 0.05
+    assert worst < 1.6
 
 
 def composite(panels):
