@@ -4,6 +4,7 @@ import mfcore as mf
 import numpy as np
 from matplotlib.figure import Figure
 from mfcore import experiments
+from mfcore.experiments import _source
 
 MODEL = mf.Model(
     mf.data.IsotropicGaussians(4, 0.5), mf.Network(mf.activations.relu), mf.init.Radial(0.5), ridge=0.1
@@ -43,3 +44,12 @@ def test_save_runs_keeps_series_and_measures_of_each_run_under_its_name(tmp_path
         assert np.array_equal(stored["sgd/kept/1/neurons"], list(runs["sgd"].kept.values())[1])
         assert np.array_equal(stored["pde/final/mass"], runs["pde"].final.mass)
         assert np.array_equal(stored["blind/final/points"], runs["blind"].final.points)
+
+
+def test_sources_are_of_one_class_and_tell_their_kind():
+    found = [_source.published("Mei et al. (2018), figure 1", fitted=True), _source.exact("eq. (2.1)")]
+    assert [(type(source), source.kind) for source in found] == [
+        (experiments.Source, "published"),
+        (experiments.Source, "exact"),
+    ]
+    assert [source.fitted for source in found] == [True, False]
