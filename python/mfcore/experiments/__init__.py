@@ -5,7 +5,8 @@ and returns a `Report` of the picture, its numbers, and a table of measured besi
 recomputed ones.
 
 - networks and their limit: `isotropic_gaussians`, `anisotropic_gaussians`, `predictable_failure`,
-  `phase_transition`, `three_atoms`, `noisy`, `noisy_convergence`, `time_scales`, `geometry`
+  `phase_transition`, `three_atoms`, `noisy`, `noisy_convergence`, `time_scales` (`_closed_system`),
+  `geometry`
 - how near: `ladder` (`_ladder_variants`), `fluctuations`, `approximation` (`_best_neurons`), `sample_size`,
   `global_convergence` (`_relu_teacher`, `_deconvolution`)
 - targets of few directions: `merged_staircase` (`_appendix`, `_dimension_free`, `_escapes`), `leap`
