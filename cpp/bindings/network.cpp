@@ -11,6 +11,10 @@ void bind_network(py::module_& m) {
     py::class_<Network>(m, "Network")
         .def(py::init([](const Activation& activation, const std::string& output, const std::string& bias,
                          bool sphere) {
+                 require(output == "one" || output == "fixed" || output == "trained", "output",
+                         "must be one, fixed or trained", output);
+                 require(bias == "none" || bias == "fixed" || bias == "trained", "bias",
+                         "must be none, fixed or trained", bias);
                  Network net{activation};
                  net.output = output == "one"     ? Output::one
                               : output == "fixed" ? Output::fixed

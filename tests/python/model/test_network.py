@@ -6,7 +6,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mfcore import activations, network
+from mfcore import _core, activations, network
 from mfcore.network import Network
 
 NETWORKS = st.builds(
@@ -79,3 +79,12 @@ def test_a_table_of_another_kind_is_no_network():
 def test_options_of_a_network_are_named():
     with pytest.raises(TypeError, match="positional arguments"):
         Network(activations.relu, "trained")
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("output", "one, fixed or trained"), ("bias", "none, fixed or trained")]
+)
+def test_the_core_refuses_words_that_it_does_not_know(name, rule):
+    """They counted as trained."""
+    with pytest.raises(ValueError, match=f"{name} must be {rule}, got learned"):
+        _core.Network(activations.relu._core, **{name: "learned"})
