@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +44,23 @@ def output(
             f"{shape}; np.ascontiguousarray({name}) is a copy that has"
         )
     return to
+
+
+class Held:
+    """Keep the caller's array where it is for an object that knows its address.
+
+    NumPy refuses to resize an array with a weak reference, even with ``refcheck=False``, which would leave
+    addresses that are in use to others. A buffer would not be enough.
+    """
+
+    def __init__(self, array: FloatArray) -> None:
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        self._array, self._owner = weakref.ref(array), weakref.ref(owner)
+
+    def __reduce__(self) -> tuple[type[Held], tuple[Any]]:
+        return Held, (self._array(),)
 
 
 def _shared(out: Any, name: str) -> npt.NDArray[Any] | None:

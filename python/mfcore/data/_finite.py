@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import Held
 from ._law import DataLaw, dimension, set_field
 
 BATCH = 256  # samples asked of a stream at a time; changing it would change what a seed gives
@@ -57,6 +58,7 @@ class Dataset(DataLaw):
         y = check.labels(self.y, "y", len(X)).view()
         check.squares(y, "y")
         X.flags.writeable = y.flags.writeable = False
+        set_field(self, "_held", (Held(X), Held(y)))
         set_field(self, "X", X)
         set_field(self, "y", y)
         set_field(self, "d", X.shape[1])

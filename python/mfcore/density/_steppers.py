@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
-from .._base.output import output
+from .._base.output import Held, output
 from .._base.turn import Turn
 from ..grids._grid import Grid
 from ..measures._measure import Density
@@ -91,6 +91,7 @@ class _FiniteVolume:
             if radius and e[0] < 0:
                 raise ValueError(f"edges must be >= 0 along {name}, got {e[0]:g}")
         self.mass, self.edges, self.t = mass, grid.edges, 0.0
+        self._held = Held(mass)
         self._reduced, self._threads = reduced, check.threads(threads)
         self._begin(grid)
         risk = self._potential.risk(mass)

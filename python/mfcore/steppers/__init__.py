@@ -3,6 +3,7 @@ updated in place.
 
 A stepper keeps nothing to itself: all its state is the caller's array and the counters it shows. When a step
 would leave the finite numbers it raises `FloatingPointError`, and the array holds the last finite state.
+The array keeps its size and shape as long as the stepper is there.
 Threads that share a stepper wait for each other, step by step; which comes first is not determined.
 
 - `_sgd`: `SGD`, whole steps, runs, and the two halves of a step

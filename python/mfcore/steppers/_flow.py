@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
-from .._base.output import output
+from .._base.output import Held, output
 from .._base.turn import Turn
 from ..expectations._rules import Expectation
 from ..model import Model
@@ -63,6 +63,7 @@ class Flow:
             what = "mf.Exact() or mf.MonteCarlo(samples, rng)"
             check.instance(expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
         self.model, self.theta, self.t = model, own(theta, model.network.row(0), model.row), 0.0
+        self._held = Held(self.theta)
         self._options = (expectation, check.threads(threads))
         self._system = system_of(model, len(theta), *self._options)
         self._turn = Turn()

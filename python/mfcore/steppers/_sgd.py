@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from .._base import check
 from .._base.check import FloatArray
+from .._base.output import Held
 from .._base.rng import RNG, seed_of
 from .._base.turn import Turn
 from ..measures._results import require_finite
@@ -67,6 +68,7 @@ class SGD:
     ) -> None:
         check.instance(network, "network", Network, "an mf.Network")
         self.network, self.theta = network, own(theta, network.row(0))
+        self._held = Held(self.theta)
         self.steps = 0
         here = len(self.theta)
         self._first = check.integer(first_neuron, "first_neuron", at_least=0)
