@@ -26,13 +26,14 @@ using In = Array<double>;
 template <class T>
 MatView<const T> matrix(const Array<T>& a, const char* name, Index cols = -1) {
     require(a.ndim() == 2, name, "must have 2 dimensions", a.ndim());
-    if (cols >= 0) require(a.shape(1) == cols, name, "has the wrong number of columns", a.shape(1));
+    if (cols >= 0) require_count(a.shape(1), cols, name, "columns");
     return {a.data(), a.shape(0), a.shape(1)};
 }
 
 template <class T>
 const T* vector(const Array<T>& a, const char* name, Index size) {
-    require(a.ndim() == 1 && a.shape(0) == size, name, "has the wrong length", a.size());
+    require(a.ndim() == 1, name, "must have 1 dimension", a.ndim());
+    require_count(a.shape(0), size, name, "entries");
     return a.data();
 }
 

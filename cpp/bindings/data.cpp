@@ -46,7 +46,7 @@ public:
         with_gil([&] {
             const auto [inputs, labels] = (*draw_)(seed, first, x.rows).template cast<std::pair<In, In>>();
             const ConstMat from = matrix(inputs, "X", d_);
-            require(from.rows == x.rows, "X", "has the wrong number of rows", from.rows);
+            require_count(from.rows, x.rows, "X", "rows");
             for (Index k = 0; k < x.rows; ++k) std::copy_n(from.row(k), d_, x.row(k));
             std::copy_n(vector(labels, "y", x.rows), x.rows, y);
         });

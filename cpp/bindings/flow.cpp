@@ -23,7 +23,7 @@ auto python_map(py::function function, const char* name) {
         try {
             const In result = (*call)(argument).cast<In>();
             require(std::equal(shape.begin(), shape.end(), result.shape(), result.shape() + result.ndim()),
-                    name, "has the wrong shape, with size", result.size());
+                    name, "must return an array of the shape it is given, with size", result.size());
             std::copy_n(result.data(), result.size(), to);
         } catch (py::error_already_set& error) {
             if (!error.matches(PyExc_KeyboardInterrupt)) throw;
@@ -46,8 +46,7 @@ Gradient python_gradient(py::function function) {
 /// walls.
 System python_system(std::vector<double> speed, py::function velocity, std::vector<bool> nonnegative) {
     require(!speed.empty(), "speed", "must have an entry", 0);
-    require(nonnegative.empty() || nonnegative.size() == speed.size(), "nonnegative", "has the wrong length",
-            nonnegative.size());
+    if (!nonnegative.empty()) require_count(nonnegative.size(), speed.size(), "nonnegative", "entries");
     System system;
     system.size = static_cast<Index>(speed.size());
     system.speed = std::move(speed);
@@ -58,7 +57,7 @@ System python_system(std::vector<double> speed, py::function velocity, std::vect
 }
 
 py::array_t<double> velocity_of(const System& system, const In& y) {
-    require(y.size() == system.size, "theta", "has the wrong size", y.size());
+    require_count(y.size(), system.size, "theta", "entries");
     auto velocity = make(std::vector<py::ssize_t>(y.shape(), y.shape() + y.ndim()));
     const double* from = y.data();
     double* to = velocity.mutable_data();
@@ -75,7 +74,7 @@ py::array_t<double> velocity_of(const System& system, const In& y) {
 }
 
 const double* start_of(const System& system, const In& y) {
-    require(y.size() == system.size, "start", "has the wrong size", y.size());
+    require_count(y.size(), system.size, "start", "entries");
     return y.data();
 }
 
@@ -152,8 +151,7 @@ void bind_flow(py::module_& m) {
             [](const Network& network, Index neurons, double ridge, const RateTuple& rates,
                const SamplerPtr& sampler, std::uint64_t seed, Index samples, int threads,
                std::vector<double> masses) {
-                require(masses.empty() || static_cast<Index>(masses.size()) == neurons, "masses",
-                        "has the wrong length", masses.size());
+                if (!masses.empty()) require_count(masses.size(), neurons, "masses", "entries");
                 return neuron_system(
                     network, neurons, sampler->dimension(), ridge, rates_of(rates),
                     node_gradient(network, sampler, seed, samples, {threads, {}}, std::move(masses)),

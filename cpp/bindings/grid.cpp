@@ -32,7 +32,7 @@ Index cells_of(const GridPotential& potential) { return potential.rows() * poten
 
 /// Copy masses of the cells from C order to the layout of the potential.
 std::vector<double> spread(const GridPotential& potential, const In& mass) {
-    require(mass.size() == cells_of(potential), "mass", "has the wrong size", mass.size());
+    require_count(mass.size(), cells_of(potential), "mass", "entries");
     std::vector<double> array(potential.size());
     potential.spread(mass.data(), array.data());
     return array;
@@ -165,7 +165,7 @@ void bind_grid(py::module_& m) {
             "run",
             [](FiniteVolumeSteps& self, py::array_t<double> mass, double dt, Index steps) {
                 require((mass.flags() & py::array::c_style) != 0, "mass", "must be C-contiguous", false);
-                require(mass.size() == self.cells(), "mass", "has the wrong size", mass.size());
+                require_count(mass.size(), self.cells(), "mass", "entries");
                 double* cells = mass.mutable_data();
                 Released nogil;
                 const auto done = self.run(cells, dt, steps, [&] { return nogil.wants_stop(); });
@@ -176,7 +176,7 @@ void bind_grid(py::module_& m) {
         .def(
             "bound",
             [](FiniteVolumeSteps& self, const In& mass) {
-                require(mass.size() == self.cells(), "mass", "has the wrong size", mass.size());
+                require_count(mass.size(), self.cells(), "mass", "entries");
                 const double* cells = mass.data();
                 Released nogil;
                 return self.bound(cells);
@@ -187,7 +187,7 @@ void bind_grid(py::module_& m) {
 std::unique_ptr<Flow> grid_flow(const GridPotential& potential, std::vector<GridAxis> axes, const In& start,
                                 const std::string& scheme, double t, double first, double step,
                                 double accuracy, double tolerance, double most_watched) {
-    require(start.size() == cells_of(potential), "start", "has the wrong size", start.size());
+    require_count(start.size(), cells_of(potential), "start", "entries");
     return finite_volume(FiniteVolume(potential, std::move(axes), reconstruction_of(scheme)), start.data(),
                          {t, first, step, accuracy, tolerance, most_watched});
 }

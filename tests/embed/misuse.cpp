@@ -68,6 +68,27 @@ int main() {
     try_it("backward", [&] { split.backward(&y, 0.1, 0); });
     split.forward(f.data());
     try_it("h of backward", [&] { split.backward(&y, nan, 0); });
+    // Rows that are not there.
+    const ConstMat missing{nullptr, 1, 2}, fewer{x.data(), -2, 2}, overlapping{theta.data(), 2, 2, 1};
+    const double h = 0.1;
+    try_it("no samples", [&] { sgd_step(network, neurons, {x.data(), 0, 2}, &y, h, 0, {}); });
+    try_it("fewer samples", [&] { sgd_step(network, neurons, fewer, &y, h, 0, {}); });
+    try_it("fewer steps", [&] { sgd_run(network, neurons, fewer, &y, &h, 0, {}); });
+    try_it("no neurons", [&] { sgd_step(network, {theta.data(), 0, 2}, inputs, &y, h, 0, {}); });
+    try_it("fewer neurons", [&] { sgd_step(network, {theta.data(), -2, 2}, inputs, &y, h, 0, {}); });
+    try_it("null samples", [&] { sgd_step(network, neurons, missing, &y, h, 0, {}); });
+    try_it("null neurons", [&] { sgd_step(network, {nullptr, 2, 2}, inputs, &y, h, 0, {}); });
+    try_it("null labels", [&] { sgd_step(network, neurons, inputs, nullptr, h, 0, {}); });
+    try_it("null labels of a run", [&] { sgd_run(network, neurons, inputs, nullptr, &h, 0, {}); });
+    try_it("null steps of a run", [&] { sgd_run(network, neurons, inputs, &y, nullptr, 0, {}); });
+    try_it("null samples of halves", [&] { SplitStep{network, neurons, missing, 2, {}}; });
+    try_it("overlapping rows", [&] { predict(network, {overlapping}, inputs, f.data()); });
+    try_it("null start", [&] { make_sgd<double>(network, missing, isotropic_gaussians(2, 0.5), 0, {}); });
+    try_it("null sampler", [&] { make_sgd<double>(network, neurons, nullptr, 0, {}); });
+    try_it("null sampler of layers", [&] { make_layer_wise(network, neurons, nullptr, 0, {}); });
+    try_it("null inputs", [&] { predict(network, {neurons}, missing, f.data()); });
+    try_it("null theta of pairs", [&] { pair_matrix(network, missing, network, missing, neurons); });
+    try_it("product", [&] { product(neurons, neurons, {theta.data(), 1, 2}); });
     std::printf("theta: %g %g %g %g\n", theta[0], theta[1], theta[2], theta[3]);
 
     // Null pointers, empty functions, shapes that do not fit.

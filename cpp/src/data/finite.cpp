@@ -103,6 +103,7 @@ SamplerPtr cube_nodes(Index d, Link link, ConstMat directions) {
 
 SamplerPtr finite_law(ConstMat x, const double* y, std::shared_ptr<const void> owner) {
     require(x.data != nullptr && y != nullptr, "x, y", "must not be null", "null");
+    require_matrix(x, "x");
     return std::make_shared<FiniteLaw>(x, y, std::move(owner));
 }
 

@@ -58,7 +58,7 @@ Link hermite_link(Index p, std::vector<HermiteTerm> terms) {
 Link network_link(Network network, ConstMat theta, Index d) {
     network.activation.validate();
     require(theta.rows >= 1, "theta", "must have at least one row", theta.rows);
-    require(theta.cols == network.row(d), "theta", "has the wrong number of columns", theta.cols);
+    require_count(theta.cols, network.row(d), "theta", "columns");
     std::vector<double> rows(static_cast<std::size_t>(theta.rows * theta.cols));
     for (Index j = 0; j < theta.rows; ++j) {
         std::copy_n(theta.row(j), theta.cols, rows.data() + j * theta.cols);

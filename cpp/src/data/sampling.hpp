@@ -29,7 +29,7 @@ public:
     explicit CheckedSampler(Index d) : d_(d) { require(d >= 1, "d", "must be >= 1", d); }
     Index dimension() const final { return d_; }
     void draw(std::uint64_t seed, Index first, Mat x, double* y) const final {
-        require(x.cols == d_, "x", "has the wrong number of columns", x.cols);
+        require_count(x.cols, d_, "x", "columns");
         require(first >= 0, "first", "must be >= 0", first);
         require(size() == 0 || first + x.rows <= size(), "first + count",
                 ("must be <= " + std::to_string(size())).c_str(), first + x.rows);
@@ -47,9 +47,8 @@ public:
     LinkLabels(Index d, Link link, ConstMat directions) : link_(std::move(link)), directions_(directions) {
         require(link_.dimension >= 1 && link_.dimension <= d, "P", "must be in [1, d]", link_.dimension);
         if (directions.rows == 0) return;
-        require(directions.rows == link_.dimension, "directions", "has the wrong number of rows",
-                directions.rows);
-        require(directions.cols == d, "directions", "has the wrong number of columns", directions.cols);
+        require_count(directions.rows, link_.dimension, "directions", "rows");
+        require_count(directions.cols, d, "directions", "columns");
     }
     bool concurrent() const { return link_.concurrent; }
 

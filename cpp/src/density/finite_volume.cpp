@@ -24,10 +24,8 @@ FiniteVolume::FiniteVolume(GridPotential potential, std::vector<GridAxis> axes, 
     for (std::size_t c = 0; c < axes_.size(); ++c) {
         const GridAxis& axis = axes_[c];
         const Index n = c == 0 && !flat ? rows : potential_.cols();
-        require(static_cast<Index>(axis.width.size()) == n, "width", "has the wrong length",
-                axis.width.size());
-        require(static_cast<Index>(axis.conductance.size()) == n - 1, "conductance", "has the wrong length",
-                axis.conductance.size());
+        require_count(axis.width.size(), n, "width", "entries");
+        require_count(axis.conductance.size(), n - 1, "conductance", "entries");
         for (const Index i : axis.watched) require(i >= 0 && i < n, "watched", "must be cells", i);
         // Around the cells and in the padding everything is closed.
         const Index size = (c == 0 && !flat ? rows : stride) + 2 * kMargin;
@@ -173,9 +171,8 @@ public:
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 6, "numbers", "has the wrong length", state.numbers.size());
-        require(state.vectors.size() == size() + m_.size(), "vectors", "has the wrong length",
-                state.vectors.size());
+        require_count(state.numbers.size(), 6, "numbers", "entries");
+        require_count(state.vectors.size(), size() + m_.size(), "vectors", "entries");
         const double* number = state.numbers.data();
         for (double* to : {&t_, &shown_, &h_}) *to = *number++;
         for (Index* to : {&counts_.steps, &counts_.rejected, &counts_.evaluations})

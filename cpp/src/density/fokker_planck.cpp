@@ -100,9 +100,9 @@ public:
     }
 
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 12, "numbers", "has the wrong length", state.numbers.size());
+        require_count(state.numbers.size(), 12, "numbers", "entries");
         const std::size_t expected = static_cast<std::size_t>(size()) + labels_.totals().size();
-        require(state.vectors.size() == expected, "vectors", "has the wrong length", state.vectors.size());
+        require_count(state.vectors.size(), expected, "vectors", "entries");
         const double* number = state.numbers.data();
         Control& c = control_;
         for (double* to : {&c.t, &c.h, &c.first_h, &c.rise, &c.compared_h}) *to = *number++;

@@ -252,6 +252,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
 }  // namespace
 
 void predict(const Network& network, const Measure& rho, ConstMat x, double* f, int threads) {
+    require_matrix(x, "x", 0);
     require(f != nullptr || x.rows == 0, "f", "must not be null", "null");
     require_rows(network, rho.points, x.cols, "measure");
     require(rho.points.rows > 0, "measure", "must not be empty", rho.points.rows);

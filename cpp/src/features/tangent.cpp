@@ -112,6 +112,9 @@ Mat part(Mat of, Index i, Index rows, Index j, Index cols) {
 void tangent_kernel(const Network& network, const Measure& rho, const Rates& rates, ConstMat x,
                     const ConstMat* other, Mat K, int threads) {
     const ConstMat y = other ? *other : x;
+    require_matrix(x, "x", 0);
+    require_matrix(y, "other", 0);
+    require_matrix(K, "K", 0);
     require(x.cols == y.cols, "other", "must have as many columns as x", y.cols);
     require(K.rows == x.rows, "K", "must have a row for each of x", K.rows);
     require(K.cols == y.rows, "K", "must have a column for each row of other", K.cols);

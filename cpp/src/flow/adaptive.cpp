@@ -143,9 +143,8 @@ public:
 
     void restore(const FlowState& state) override {
         const bool old = state.numbers.size() == 13;  // before rows could rest at an apex
-        require(old || state.numbers.size() == 16, "numbers", "has the wrong length", state.numbers.size());
-        require(state.vectors.size() == 7 * y_.size(), "vectors", "has the wrong length",
-                state.vectors.size());
+        require_count(state.numbers.size(), old ? 13 : 16, "numbers", "entries");
+        require_count(state.vectors.size(), 7 * y_.size(), "vectors", "entries");
         const double* number = state.numbers.data();
         for (double* to : {&t_, &shown_, &h_, &first_h_, &last_error_}) *to = *number++;
         rejected_ = *number++ != 0;

@@ -30,12 +30,11 @@ public:
           masses_(std::move(masses)),
           options_(std::move(options)) {
         const Index n = size(), q = features_.nodes, k = features_.coordinates;
-        const auto fits = [](std::size_t have, Index want) { return static_cast<Index>(have) == want; };
         require(n > 0, "masses", "must not be empty", n);
         require_masses(masses_);
         require(options_.threads >= 0, "threads", "must be >= 0", options_.threads);
-        require(fits(nodes_.weights.size(), q), "weights", "has the wrong length", nodes_.weights.size());
-        require(fits(nodes_.targets.size(), q), "targets", "has the wrong length", nodes_.targets.size());
+        require_count(nodes_.weights.size(), q, "weights", "entries");
+        require_count(nodes_.targets.size(), q, "targets", "entries");
         keeps_ = n * q * k <= kKept;
         // Partial sums are one row of nodes per block.
         const Index most = std::clamp<Index>(kPartials / q, 2, 256), cost = std::max<Index>(point_cost(), 1);
@@ -180,8 +179,7 @@ void panel_tails(const Panels& panels, const std::vector<bool>& nonnegative, Con
                  Mat tolerated) {
     const auto count = static_cast<Index>(panels.weight.size());
     require(z.rows == count * panels.nodes, "z", "must have all atoms of the panels", z.rows);
-    require(static_cast<Index>(nonnegative.size()) == z.cols, "nonnegative", "has the wrong length",
-            nonnegative.size());
+    require_count(nonnegative.size(), z.cols, "nonnegative", "entries");
     for (Index p = 0; p < count; ++p) {
         const PanelAtoms at{nonnegative, z.row(p * panels.nodes), panels.nodes, z.cols};
         const bool cut = at.cut();

@@ -70,8 +70,8 @@ public:
                 {y_.begin(), y_.end()}};
     }
     void restore(const FlowState& state) override {
-        require(state.numbers.size() == 6, "numbers", "has the wrong length", state.numbers.size());
-        require(state.vectors.size() == y_.size(), "vectors", "has the wrong length", state.vectors.size());
+        require_count(state.numbers.size(), 6, "numbers", "entries");
+        require_count(state.vectors.size(), y_.size(), "vectors", "entries");
         counts_.steps = static_cast<Index>(state.numbers[0]);
         counts_.risk_error = state.numbers[2];
         since_ = state.numbers[4];

@@ -231,10 +231,12 @@ void Mixture::validate(Index d) const {
 void own_potential(const Network& network, ConstMat theta, const double* weights, const Mixture& law,
                    double* value, Mat* grad, int threads) {
     network.activation.validate();
+    require_matrix(theta, "theta", 0);
     const FilledScratch<double> equal = masses_unless(weights, theta.rows);
     if (!weights) weights = equal.data();
     const Index d = theta.cols - network.row(0);
-    require(d >= 1, "theta", "has too few columns for this network", theta.cols);
+    require(d >= 1, "theta", "must have a column for each parameter of this network and an input",
+            theta.cols);
     law.validate(d);
     const Side nobody(network, {theta.data, 0, theta.cols, theta.stride}, "theta");
     if (is_homogeneous(nobody)) {

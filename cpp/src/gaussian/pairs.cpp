@@ -87,7 +87,8 @@ Side::Side(const Network& network, ConstMat theta, const char* name, const Fille
       padded(whole_blocks(theta.rows)),
       d(theta.cols - network.row(0)) {
     sigma->validate();
-    require(d >= 1, name, "has too few columns for this network", theta.cols);
+    require_matrix(theta, name, 0);
+    require(d >= 1, name, "must have a column for each parameter of this network and an input", theta.cols);
     a.assign(to_size(padded), 1.0);
     m.assign(to_size(padded), 0.0);
     R.assign(to_size(padded), 0.0);
@@ -155,6 +156,7 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
                  int threads) {
     const Side first(network, theta, "theta"), second(other_network, other, "other");
     check(first, second);
+    require_matrix(U, "U", 0);
     require(U.rows == first.n && U.cols == second.n, "U",
             "must have a row for each of theta, a column for each of other", U.rows);
     const PairTiles tiles(first, second, nullptr, PairTiles::Want::matrix, threads);
@@ -182,6 +184,7 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, int threads) {
     const Side first(network, theta, "theta"), second(network, other, "other");
     check(first, second);
+    require_matrix(P, "P", 0);
     require(P.rows == first.n && P.cols == second.n, "P",
             "must have a row for each of theta, a column for each of other", P.rows);
     const PairTiles tiles(first, second, nullptr, PairTiles::Want::slopes, threads);

@@ -96,7 +96,7 @@ GridPotential::GridPotential(const GridFactors& f, int threads)
     }
     a_ = f.first.cols;
     b_ = padded(f.second.cols, kPad);
-    require(f.core.rows == a_ * f.second.cols, "core", "has the wrong number of rows", f.core.rows);
+    require_count(f.core.rows, a_ * f.second.cols, "core", "rows");
     first_.resize(rows_ * a_);
     second_.resize(stride_ * b_);
     across_.resize(b_ * stride_);

@@ -64,8 +64,7 @@ void PanelBasis::validate() const {
         require(edges[p] < edges[p + 1], "edges", "must increase", edges[p + 1]);
     require(terms >= 2 && terms <= kMostTerms, "terms", "must be between 2 and 32", terms);
     require(rank > 0, "rank", "must be > 0", rank);
-    require(static_cast<Index>(series.size()) == panels() * terms * rank, "series", "has the wrong length",
-            series.size());
+    require_count(series.size(), panels() * terms * rank, "series", "entries");
 }
 
 SeparableFeatures::SeparableFeatures(std::vector<PanelBasis> axes, ConstMat core, std::vector<double> target,
@@ -98,7 +97,7 @@ SeparableFeatures::SeparableFeatures(std::vector<PanelBasis> axes, ConstMat core
 template <class Body>
 Index SeparableFeatures::for_points(ConstMat z, int order, Index task, Index scratch, int threads,
                                     const Body& body) const {
-    require(z.cols == coordinates(), "z", "has the wrong number of columns", z.cols);
+    require_count(z.cols, coordinates(), "z", "columns");
     Index work = coordinates() == 1 ? 0 : size_;
     for (const Axis& axis : axes_) work += axis.terms * axis.padded;
     work = work * (order + 1) / kLanes + 30;  // nanoseconds of a point, roughly

@@ -7,8 +7,8 @@ namespace mfcore::inline MFCORE_LEVEL::inline network {
 
 void require_rows(const Network& network, ConstMat rows, Index d, const char* name) {
     network.activation.validate();
-    require(rows.cols == network.row(d), name, "has the wrong number of columns for this network and law",
-            rows.cols);
+    require_matrix(rows, name, 0);
+    require_count(rows.cols, network.row(d), name, "columns for this network and law");
 }
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline network

@@ -332,7 +332,7 @@ Index ReducedFeatures::nanoseconds() const {
 }
 
 void ReducedFeatures::evaluate(ConstMat z, double* phi, double* gradients, int threads) const {
-    require(z.cols == coordinates(), "z", "has the wrong number of columns", z.cols);
+    require_count(z.cols, coordinates(), "z", "columns");
     const Index point_work = nanoseconds();
     const Index block = std::clamp<Index>(kBlockNanoseconds / std::max<Index>(point_work, 1), 1, 256);
     const Index k = coordinates();

@@ -84,13 +84,10 @@ public:
         return saved;
     }
     void restore(const LayerWiseState& saved) override {
-        const auto check = [](std::size_t size, Index wanted, const char* name) {
-            require(static_cast<Index>(size) == wanted, name, "has the wrong size", size);
-        };
         require(saved.step >= 0, "step", "must be >= 0", saved.step);
-        check(saved.neurons.size(), count() * row(), "neurons");
-        check(saved.norms.size(), count(), "norms");
-        check(saved.small.size(), count() * d_, "small");
+        require_count(saved.neurons.size(), count() * row(), "neurons", "entries");
+        require_count(saved.norms.size(), count(), "norms", "entries");
+        require_count(saved.small.size(), count() * d_, "small", "entries");
         const StopScope whole{StopPredicate{}};
         now_.assign(Tiles(network_, {saved.neurons.data(), count(), row()}), 1);
         std::copy(saved.norms.begin(), saved.norms.end(), norms_.begin());
@@ -215,8 +212,9 @@ private:
 
 std::unique_ptr<LayerWise> make_layer_wise(const Network& network, ConstMat start, SamplerPtr sampler,
                                            std::uint64_t seed, LayerWiseParams params) {
+    require(sampler != nullptr, "sampler", "must not be null", "null");
     require_rows(network, start, sampler->dimension(), "start");
-    require(start.rows > 0, "start", "must have at least one row", start.rows);
+    require_matrix(start, "start");
     require(params.batch > 0, "batch", "must be > 0", params.batch);
     require(params.reach > 0, "reach", "must be > 0", params.reach);
     require(params.clip >= params.reach, "clip", "must be >= reach", params.clip);

@@ -28,13 +28,16 @@ std::unique_ptr<Sgd> make_checked(const Network& network, Index neurons, Start s
 template <class T>
 std::unique_ptr<Sgd> make_sgd(const Network& network, ConstMat start, SamplerPtr sampler, std::uint64_t seed,
                               SgdParams params) {
+    require(sampler != nullptr, "sampler", "must not be null", "null");
     require_rows(network, start, sampler->dimension(), "start");
+    require_matrix(start, "start");
     return make_checked<T>(network, start.rows, Start(start), std::move(sampler), seed, std::move(params));
 }
 
 template <class T>
 std::unique_ptr<Sgd> make_sgd(const Network& network, Index neurons, StartRows start, SamplerPtr sampler,
                               std::uint64_t seed, SgdParams params) {
+    require(sampler != nullptr, "sampler", "must not be null", "null");
     require(neurons > 0, "neurons", "must be > 0", neurons);
     require(static_cast<bool>(start), "start", "must be a function", "none");
     return make_checked<T>(network, neurons, Start(neurons, std::move(start)), std::move(sampler), seed,

@@ -69,7 +69,7 @@ public:
         shown().unpack(network_, out, params_.threads);
     }
     void predict(ConstMat x, double* f, int threads) const override {
-        require(x.cols == d_, "x", "has the wrong number of columns", x.cols);
+        require_count(x.cols, d_, "x", "columns");
         predict_by_tiles(network_, shown(), x, f, threads);
     }
     SgdState save() const override {
@@ -80,8 +80,7 @@ public:
     void restore(const SgdState& saved) override {
         require(saved.anchor >= 0 && saved.anchor % steps_ == 0, "anchor", "must be the start of a block",
                 saved.anchor);
-        require(static_cast<Index>(saved.neurons.size()) == count() * row(), "neurons", "has the wrong size",
-                saved.neurons.size());
+        require_count(saved.neurons.size(), count() * row(), "neurons", "entries");
         state_ = Tiles(network_, {saved.neurons.data(), count(), row()}, params_.threads);
         inside_.reset();
         start_ = {};  // the state may be one that did not begin there

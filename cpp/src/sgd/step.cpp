@@ -101,7 +101,10 @@ bool do_step(Kind&& now, const Network& network, Mat theta, const double* y, dou
 /// Throw std::invalid_argument unless steps of these sizes can be done.
 void check(const Network& network, Mat theta, ConstMat x, const double* h, Index sizes, Index step,
            const StepParams& params) {
+    require_matrix(x, "x", 0);
     require_rows(network, theta, x.cols, "theta");
+    require_matrix(theta, "theta");
+    require(h != nullptr || sizes == 0, "h", "must not be null", "null");
     for (Index k = 0; k < sizes; ++k)
         require(h[k] >= 0 && std::isfinite(h[k]), "h", "must be finite and >= 0", h[k]);
     require(step >= 0, "step", "must be >= 0", step);
@@ -145,8 +148,9 @@ StepsDone one_by_one(const Network& network, Mat theta, ConstMat x, const double
 
 bool sgd_step(const Network& network, Mat theta, ConstMat x, const double* y, double h, Index step,
               const StepParams& params) {
-    require(x.rows > 0, "x", "must have at least one row", x.rows);
+    require_matrix(x, "x");
     check(network, theta, x, &h, 1, step, params);
+    require(y != nullptr, "y", "must not be null", "null");
     return checked_step(network, theta, x, y, h, step, params);
 }
 
@@ -190,7 +194,7 @@ struct SplitStep::HalvesOf final : Halves {
 };
 
 SplitStep::SplitStep(const Network& network, Mat theta, ConstMat x, Index total, const StepParams& params) {
-    require(x.rows > 0, "x", "must have at least one row", x.rows);
+    require_matrix(x, "x");
     check(network, theta, x, nullptr, 0, 0, params);
     require(total >= params.first_neuron + theta.rows, "total",
             "must count these neurons and those before them", total);
@@ -219,6 +223,7 @@ bool SplitStep::backward(const double* residual, double h, Index step) {
 StepsDone sgd_run(const Network& network, Mat theta, ConstMat x, const double* y, const double* h,
                   Index first, const StepParams& params, const StopPredicate& wants_stop) {
     check(network, theta, x, h, x.rows, first, params);
+    require(y != nullptr || x.rows == 0, "y", "must not be null", "null");
     Index done = 0;
     const bool many = theta.rows * theta.cols >= kMany;
     const bool long_enough = x.rows >= (many ? kBlockedRowsOfMany : kBlockedRows);

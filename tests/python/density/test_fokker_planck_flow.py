@@ -424,5 +424,5 @@ def test_parameters_out_of_range_are_named():
     ]:
         with pytest.raises(ValueError, match=message):
             problem.flow(start, **kwargs)
-    with pytest.raises(ValueError, match="start has the wrong length"):
+    with pytest.raises(ValueError, match=rf"start must have {len(start)} entries, got {len(start) - 1}"):
         problem.flow(start[1:])

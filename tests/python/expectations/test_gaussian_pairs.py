@@ -259,7 +259,7 @@ def test_a_kinked_neuron_at_w_zero_gets_the_mean_over_directions():
 def test_misuse_names_the_argument():
     network = Network(activations.relu)._core
     theta = np.ones((2, 3))
-    with pytest.raises(ValueError, match="weights has the wrong length"):
+    with pytest.raises(ValueError, match="weights must have 2 entries, got 3"):
         _core.pair_potential(network, theta, theta, np.ones(3), True, 1)
     with pytest.raises(ValueError, match="other must have as many inputs"):
         _core.pair_matrix(network, theta, np.ones((2, 4)), 1)

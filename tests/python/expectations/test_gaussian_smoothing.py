@@ -150,5 +150,5 @@ def test_misuse_names_the_argument():
         _core.smooth(activations.tanh._core, np.zeros(1), -np.ones(1))
     with pytest.raises(ValueError, match=r"rho must be in \[-1, 1\]"):
         _core.bivariate_normal(np.zeros(1), np.zeros(1), np.array([1.1]))
-    with pytest.raises(ValueError, match="R has the wrong length"):
+    with pytest.raises(ValueError, match="R must have 2 entries, got 3"):
         _core.smooth(activations.relu._core, np.zeros(2), np.zeros(3))

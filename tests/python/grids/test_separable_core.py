@@ -114,7 +114,7 @@ def test_the_core_refuses_shapes_that_do_not_fit():
     core = _core.SeparableFeatures([good], np.ones((3, 1)), [0.0], 0.0)
     with pytest.raises(ValueError, match="weights"):
         core.moments(np.zeros((2, 1)), np.zeros(3))
-    with pytest.raises(ValueError, match="z has the wrong number of columns"):
+    with pytest.raises(ValueError, match="z must have 1 columns, got 2"):
         core.potential(np.zeros(3), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="order"):
         core.basis(0, np.zeros(1), 3)

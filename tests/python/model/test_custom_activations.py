@@ -94,7 +94,7 @@ def test_user_data_of_a_low_level_callable_arrive():
         (lambda: custom(np.sin, slope=np.cos, kinks=[1.0, 0.0]), "kinks must be strictly increasing"),
         (lambda: custom(np.sin, slope=np.cos, strip=-1.0), "strip must be"),
         (lambda: custom(np.sin, slope=np.cos, name=3), "name must be"),
-        (lambda: custom(lambda z: z[:1], slope=np.cos), "values of function has the wrong length"),
+        (lambda: custom(lambda z: z[:1], slope=np.cos), r"values of function must have \d+ entries, got"),
     ],
 )
 def test_what_is_no_activation_is_refused_in_words(make, words):

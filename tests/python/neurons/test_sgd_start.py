@@ -61,7 +61,7 @@ def test_a_run_that_diverges_in_its_first_blocks_begins_again_from_what_is_hande
 def test_a_function_that_hands_out_the_wrong_number_of_rows_is_refused():
     with pytest.raises(ValueError, match="start must hand out as many rows as asked for"):
         core_run(lambda first, count: np.zeros((count - 1, 5)), 4, 3)
-    with pytest.raises(ValueError, match="start has the wrong number of columns"):
+    with pytest.raises(ValueError, match="start must have 5 columns for this network and law, got 4"):
         core_run(lambda first, count: np.zeros((count, 4)), 4, 3)
 
 
