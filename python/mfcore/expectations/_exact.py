@@ -42,7 +42,10 @@ def _lack(sigma: Activation) -> str:
     """Why pairs of this activation of the user's have no exact expectation."""
     if getattr(sigma, "strip", 0.0) > 0:
         return "jumps at a kink"
-    return "is not analytic near the real line, as far as its values show"
+    return (
+        "is not analytic near the real line, as far as its values show (where it is, "
+        "mf.activations.custom takes the height of a strip, strip=)"
+    )
 
 
 class GaussianExact:
