@@ -53,7 +53,7 @@ class Teacher(DataLaw):
         set_field(self, "theta", theta)
         set_field(self, "d", d)
 
-    def target_power(self) -> float | None:
+    def target_power(self) -> float | Any:
         """E y² = (1/m²) Σ_ij E σ*(x; θ_i) σ*(x; θ_j); None if no exact expectation of pairs is known.
 
         Examples:
