@@ -1,6 +1,6 @@
-# mfcore_seal(TARGET LEVEL): the archive of a level becomes one object, in which only the names of mfcore::LEVEL are
-# global. Templates of the standard library and of Eigen, which every archive has compiled for its own level, are local to
-# it: the linker cannot hand those of one level to another, or to the program. So archives of several levels, and files
+# mfcore_seal(TARGET LEVEL): the archive of a level becomes one object, in which only the names of this version and level
+# are global. Templates of the standard library and of Eigen, which every archive has compiled for its own level, are local
+# to it: the linker cannot hand those of one level to another, or to the program. So archives of several levels, and files
 # without flags, link into one program that runs on the lowest level.
 #
 # It takes GNU's ld and objcopy, whatever compiles: llvm-objcopy keeps every name that a relocation uses.
@@ -41,8 +41,11 @@ function(mfcore_seal target level)
   if(NOT MFCORE_SEALS)
     return()
   endif()
-  string(LENGTH ${level} length)
-  set(own 6mfcore${length}${level}) # as it stands in mangled names
+  set(own 6mfcore) # as it stands in mangled names
+  foreach(name ${MFCORE_VERSIONED} ${level})
+    string(LENGTH ${name} length)
+    string(APPEND own ${length}${name})
+  endforeach()
   set(kept "")
   foreach(kind ZN ZNK ZTVN ZTIN ZTSN ZZN ZZNK ZGVZN ZGVZNK) # functions, tables of classes, static variables
     list(APPEND kept --keep-global-symbol=_${kind}${own}*)

@@ -5,7 +5,7 @@
 #include <mfcore/mfcore.hpp>
 #include <stdexcept>
 
-namespace embed::MFCORE_LEVEL {
+namespace embed::MFCORE_ISA {
 
 std::vector<double> work() {
     mfcore::Network network{mfcore::Activation::softplus()};
@@ -37,4 +37,4 @@ std::vector<double> work() {
     return theta;
 }
 
-}  // namespace embed::MFCORE_LEVEL
+}  // namespace embed::MFCORE_ISA

@@ -1,6 +1,8 @@
 """Arrows go one way: a room may use only what comes before it in these tables."""
 
 import ast
+import functools
+import itertools
 import re
 
 # Rooms: folders of cpp/src and cpp/include/mfcore. Rooms of one row do not know each other.
@@ -93,6 +95,20 @@ def test_names_of_the_core_are_in_the_namespace_of_their_level(source):
         for file in (source / folder).rglob("*.?pp"):
             for room in re.findall(r"^namespace mfcore::inline (.+?) \{", file.read_text(), re.MULTILINE):
                 assert room.startswith("MFCORE_LEVEL::inline "), file
+
+
+def test_every_file_in_that_namespace_reads_what_it_is(source):
+    # MFCORE_LEVEL would be a name like any other before mfcore/base/level.hpp is read.
+    folders = [source / "cpp" / "include", source / "cpp" / "src"]
+
+    @functools.cache
+    def read(file):
+        there = (folder / name for name in itertools.chain(*includes(file)) for folder in folders)
+        return frozenset({file}).union(*(read(found) for found in there if found.is_file()))
+
+    for file in (file for folder in folders for file in folder.rglob("*.?pp")):
+        if "MFCORE_LEVEL::" in file.read_text():
+            assert folders[0] / "mfcore" / "base" / "level.hpp" in read(file), file
 
 
 def test_openmp_pragmas_are_in_one_file(source):

@@ -252,9 +252,22 @@ def test_an_archive_gives_other_levels_and_programs_no_code_but_that_under_its_o
         archive = package / "lib" / f"libmfcore_{level}.a"
         defined = run("nm", "-g", "--defined-only", "-f", "posix", archive).stdout
         names = [line.split()[0] for line in defined.splitlines()[1:]]
-        own = rf"_(ZNK?|ZT[VIS]N|ZZNK?|ZGVZNK?)6mfcore{len(level)}{level}"
+        version = "v" + mf.__version__.replace(".", "_")
+        own = rf"_(ZNK?|ZT[VIS]N|ZZNK?|ZGVZNK?)6mfcore{len(version)}{version}{len(level)}{level}"
         assert len(names) > 100
         assert [name for name in names if not re.match(own, name)] == []
+
+
+def test_a_file_compiled_with_headers_of_another_version_is_not_linked(package, run, tmp_path, source, level):
+    other = tmp_path / "include"
+    shutil.copytree(package / "include", other)
+    named = other / "mfcore" / "base" / "versioned.hpp"
+    named.write_text(re.sub(r"v\d+_\d+_\d+", "v99_0_0", named.read_text()))
+    main, libraries = source / "tests" / "embed" / "main.cpp", package / "lib"
+    made = run("c++", "-std=c++20", f"-DMFCORE_ISA={level}", "-I", other, main, "-o", tmp_path / "program",
+               f"-L{libraries}", f"-lmfcore_{level}", "-lmfcore_c")  # fmt: skip
+    assert made.returncode != 0
+    assert f"undefined reference to `mfcore::v99_0_0::{level}::" in made.stderr
 
 
 def test_mfcore_inside_of_another_project_leaves_it_its_names_settings_and_flags(source, run, tmp_path):

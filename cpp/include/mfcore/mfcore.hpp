@@ -13,6 +13,7 @@
 #include <mfcore/base/random.hpp>
 #include <mfcore/base/random_rows.hpp>
 #include <mfcore/base/run.hpp>
+#include <mfcore/base/versioned.hpp>
 #include <mfcore/base/views.hpp>
 #include <mfcore/data/data.hpp>
 #include <mfcore/density/finite_volume.hpp>

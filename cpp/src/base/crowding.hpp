@@ -9,6 +9,8 @@
 #include <chrono>
 #include <limits>
 
+#include "mfcore/base/level.hpp"
+
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Chooses between a team and one thread for each piece of a long loop, by the time the pieces take. Only for

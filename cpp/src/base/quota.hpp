@@ -3,6 +3,8 @@
 // machine, but is given only so much of their time; threads beyond would wait for each other.
 #include <string>
 
+#include "mfcore/base/level.hpp"
+
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Whole processors, at least 1, in the smallest quota (`cpu.max`) of a control group (version 2) of this

@@ -88,7 +88,7 @@ BuildInfo build_info() {
 #else
     const std::string openmp = "none";
 #endif
-    return {MFCORE_VERSION_STRING, MFCORE_QUOTED(MFCORE_LEVEL), compiler, eigen.str(), openmp,
+    return {MFCORE_VERSION_STRING, MFCORE_QUOTED(MFCORE_ISA), compiler, eigen.str(), openmp,
             8 * simd::kBytes};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // How busy the machine is at the moment, before a team is called together.
+#include "mfcore/base/level.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "mfcore/base/level.hpp"
+
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 
 /// Keeps blocks of memory that were given back, up to `most` bytes, for those who take as much again. Of too

@@ -5,15 +5,16 @@
 #include <atomic>
 #include <cstdlib>
 #include <mfcore/base/best.hpp>
+#include <mfcore/base/versioned.hpp>
 #include <mfcore/version.hpp>
 #include <string_view>
 
 #include "base/levels.hpp"
 #include "foreign/functions.hpp"
 
-#define MFCORE_DECLARE(level)                  \
-    namespace mfcore::level::foreign {         \
-    extern const mfcore_functions c_functions; \
+#define MFCORE_DECLARE(level)                                   \
+    namespace mfcore::inline MFCORE_VERSIONED::level::foreign { \
+    extern const mfcore_functions c_functions;                  \
     }
 MFCORE_EACH_LEVEL(MFCORE_DECLARE)
 
