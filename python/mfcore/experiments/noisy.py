@@ -52,7 +52,7 @@ class Size:
     """Sizes of the run; the quick run has smaller ones."""
 
     cells: int = 800
-    step: float = 4e-5  # half of it changes the risk by less than the interval
+    step: float = 4e-5  # not compared with smaller ones
     until: float = 8.0  # horizon of the networks
     neurons: int = 800
     replicas: int = 6

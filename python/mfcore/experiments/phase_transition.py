@@ -62,7 +62,7 @@ class Size:
     coarse: int = 4  # at d = 80, 160 and 320 an optimum for every so many Δ
     near: int = 13  # further Δ around the thresholds
     trained: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)  # Δ of the networks
-    step: float = 1e-4  # smaller ones change the risk by less than the interval of so many networks
+    step: float = 1e-4  # not compared with smaller ones
     horizon: float = 40.0
     neurons: int = NEURONS
     replicas: int = 6
