@@ -1,0 +1,1 @@
+"""One-line mistakes that the tests must catch: `python -m tests.mutants`."""
