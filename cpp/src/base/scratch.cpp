@@ -17,7 +17,7 @@ constexpr std::align_val_t kLine{64}, kHugePage{std::size_t{1} << 21};
 constexpr std::size_t kSmall = 4096;                  // below, the C library is as good
 constexpr std::size_t kLarge = std::size_t{1} << 22;  // above, worth huge pages
 
-constinit thread_local ScratchStore* innermost = nullptr;
+constinit thread_local ScratchStore* innermost_store = nullptr;
 
 /// The size of the block for so many bytes, one of eight per power of two: those who come back with slightly
 /// more or less find their block again.
@@ -95,15 +95,15 @@ void ScratchStore::give_rounded(void* block, std::size_t size) noexcept {
     sum_ += size;
 }
 
-ScratchStore& ScratchStore::mine() { return innermost ? *innermost : own_store(); }
+ScratchStore& ScratchStore::mine() { return innermost_store ? *innermost_store : own_store(); }
 
-ScratchStore::Scope::Scope(ScratchStore& store) : outer_(innermost) {
+ScratchStore::Scope::Scope(ScratchStore& store) : outer_(innermost_store) {
     store.reserve_ = &own_store();
-    innermost = &store;
+    innermost_store = &store;
 }
 ScratchStore::Scope::~Scope() {
-    innermost->reserve_ = nullptr;
-    innermost = outer_;
+    innermost_store->reserve_ = nullptr;
+    innermost_store = outer_;
 }
 
 bool KeptMemory::suits(std::size_t bytes) {
