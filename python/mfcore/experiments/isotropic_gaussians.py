@@ -64,7 +64,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(step=2e-5, held_out=40_000, cells=400, atoms=500)
+QUICK = Size(step=2e-5, replicas=4, held_out=40_000, cells=400, atoms=100)
 
 INFERRED = (
     "ξ ≡ 1, that is a constant step s = 10⁻⁶: not printed; the densities of all three panels are met with it",
