@@ -34,30 +34,6 @@ void check(const Side& first, const Side& second) {
     require(first.d == second.d, "other", "must have as many inputs as theta", second.d);
 }
 
-/// K11 of homogeneous neurons in place of their inner products: the angle itself, which q alone does not give
-/// where two neurons are nearly parallel.
-void slopes_of_angles(const Side& first, const Side& second, Index i, Index end, Index j, Index cols,
-                      double* q) {
-    const AngleForm form(*first.sigma, *second.sigma);
-    const double pi = std::acos(-1.0);
-    for (Index r = i; r < end; ++r) {
-        double* const row = q + (r - i) * kTileCols;
-        for (Index c = 0; c < cols; c += kPack) {
-            Index one[kPack], two[kPack];
-            Pack inner{};
-            for (Index l = 0; l < kPack; ++l) {
-                const Index at = std::min(c + l, cols - 1);
-                one[l] = r;
-                two[l] = j + at;
-                inner[l] = row[at];
-            }
-            const Correlation at(first, second, Chosen{one}, Chosen{two}, inner);
-            for (Index l = 0; l < std::min<Index>(kPack, cols - c); ++l)
-                row[c + l] = form.linear + form.kinked * (pi - std::atan2(at.s[l], at.rho[l]));
-        }
-    }
-}
-
 /// Whether sigma itself jumps: what it takes on the two sides of a kink differs by more than rounding and slopes
 /// of up to 1e6 make.
 bool jumps_at(const Activation& sigma, double kink) {
@@ -190,17 +166,13 @@ void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, 
     const PairTiles tiles(first, second, nullptr, PairTiles::Want::slopes, threads);
     const Columns columns(second);
     const int team = threads_for(nanoseconds(tiles, first, second), threads);
-    const bool angles = is_homogeneous(first);
     BufferPool pool(tiles, kTileRows, kTileCols, false);
     const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
         for (Index j = 0; j < second.n; j += kTileCols) {
             check_stop();
             const Index cols = std::min(kTileCols, second.n - j);
             columns.gram(first, i, end - i, j, cols, work.q.data(), kTileCols);
-            if (angles)
-                slopes_of_angles(first, second, i, end, j, cols, work.q.data());
-            else
-                tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
+            tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
             for (Index r = 0; r < end - i; ++r)
                 std::copy_n(work.q.data() + r * kTileCols, cols, P.row(i + r) + j);
         }

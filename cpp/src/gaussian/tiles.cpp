@@ -58,6 +58,11 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
             "other_network must have an activation whose pairs with the first have an exact expectation; "
             "use expectation=MonteCarlo(...)");
     for (Index j = 0; j < second.n; ++j) weights_[to_size(j)] = weights ? weights[j] : 1.0;
+    const bool alone = want == Want::matrix || want == Want::slopes;
+    if (alone && ClosedPairs::serve(first, second, want == Want::slopes)) {
+        closed_ = std::make_unique<const ClosedPairs>(first, second, want == Want::slopes);
+        return;
+    }
     if (is_homogeneous(first) && is_homogeneous(second)) {
         angles_ = std::make_unique<const AngleForm>(*first.sigma, *second.sigma);
         return;
@@ -76,7 +81,7 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
 PairTiles::~PairTiles() = default;
 
 double PairTiles::cost() const {
-    if (angles_) return 2;
+    if (angles_ || closed_) return 2;
     return 0.2 * static_cast<double>(std::min<Index>(most_, 60));  // of a typical series
 }
 
@@ -100,6 +105,8 @@ void PairTiles::tile(Index i, Index rows, Index j, Index cols, Buffers& work, Pa
     double* const q = work.q.data();
     std::fill(work.col_terms.begin(), work.col_terms.end(), Index{0});
     work.far.count = 0;
+    for (Index r = 0; closed_ && r < rows; ++r) closed_->row(i + r, j, cols, q + r * step);
+    if (closed_) return;
     if (angles_) return closed_rows(i, rows, j, cols, work, of_rows);
     for (Index r = 0; r < rows; r += kRows) {
         Index row_terms = 0;

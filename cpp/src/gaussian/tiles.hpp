@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "gaussian/closed.hpp"
 #include "gaussian/series.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
@@ -88,8 +89,9 @@ private:
     FilledScratch<double> weights_;  // of the second side, whole packs
     std::unique_ptr<const Coefficients> own_one_, two_;
     const Coefficients* one_ = nullptr;
-    PairKernelPtr kernel_;                     // null: the series ends, or
-    std::unique_ptr<const AngleForm> angles_;  // the neurons are homogeneous
+    PairKernelPtr kernel_;                       // null: the series ends, or
+    std::unique_ptr<const AngleForm> angles_;    // the neurons are homogeneous, or
+    std::unique_ptr<const ClosedPairs> closed_;  // one product of each pair is wanted, in closed form
     std::unique_ptr<const Terms> terms_;
     Index most_ = 0;
 };

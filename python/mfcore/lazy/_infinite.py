@@ -76,9 +76,17 @@ class InfiniteWidth:
 
         def means(biases: list[_Bias]) -> FloatArray:
             values, slopes, normal = self._moments(X, Y, biases)
-            inner = rate_w * (X @ Y.T) + rate_b
-            out = self._square * (inner * slopes - (rate_w * normal if network.sphere else 0.0))
-            return np.asarray(out + rate_a * values if rate_a else out)
+            out = X @ Y.T
+            out *= rate_w
+            out += rate_b
+            out *= slopes
+            if network.sphere:
+                out -= rate_w * normal
+            out *= self._square
+            if rate_a:
+                values *= rate_a
+                out += values
+            return np.asarray(out)
 
         return np.asarray(network.scale**2 * _converged(self._law.b, means, self._sphere is not None))
 
@@ -107,20 +115,17 @@ class InfiniteWidth:
         self, X: FloatArray, Y: FloatArray, biases: list[_Bias]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E σσ', E σ'σ'' and, on the sphere, E of slopes times ⟨w, x⟩⟨w, y⟩/|w|²."""
-        network, sums = self._model.network, [np.zeros((len(X), len(Y))) for _ in range(3)]
+        network, sums = self._model.network, list[FloatArray]()
         for bias in biases:
             if self._sphere is not None:
                 parts = self._sphere.pairs(X, Y, bias.mean)
             else:
                 core = _core.Network(network.activation._core, output="one", bias=_stored(network.has_b))
                 rows, columns = (self._rows(Z, bias) for Z in (X, Y))
-                parts = (
-                    _core.pair_matrix(core, rows, columns, self._threads),
-                    _core.pair_slopes(core, rows, columns, self._threads),
-                    sums[2],
-                )
-            for total, part in zip(sums[: 3 if self._sphere is not None else 2], parts, strict=False):
-                total += bias.share * part
+                values = _core.pair_matrix(core, rows, columns, self._threads)
+                parts = values, _core.pair_slopes(core, rows, columns, self._threads), np.zeros((1, 1))
+            shares = [part if bias.share == 1 else bias.share * part for part in parts]
+            sums = [one + other for one, other in zip(sums, shares, strict=True)] if sums else shares
         return sums[0], sums[1], sums[2]
 
     def _rows(self, X: FloatArray, bias: _Bias) -> FloatArray:
