@@ -83,7 +83,8 @@ def _children_calls(
                     else:
                         name = told["name"]
             late = since.seconds() > LIMIT
-            if late or time.monotonic() > deadline:
+            # The first call is waited for: on a busy machine imports alone may take the time that is given.
+            if late or (time.monotonic() > deadline and report.calls):
                 child.kill()
                 child.wait()
                 if late:
