@@ -191,7 +191,9 @@ def test_target_power_is_known_where_parseval_or_a_sum_gives_it():
     assert known["staircase"] == 3.0
     assert known["linear"] == sum(k * k for k in range(7)) + 0.25
     assert data.MultiIndex(9, product, 2, inputs="hypercube").target_power() == 2.0
-    assert known["cube callable"] is known["sphere"] is known["teacher"] is known["stream"] is None
+    assert known["cube callable"] is known["sphere"] is known["stream"] is None
+    _, y = LAWS["teacher"].draw(100_000, rng=0)  # a false alarm in 2e6 seeds
+    assert known["teacher"] == pytest.approx(np.mean(y**2), abs=5 * np.std(y**2) / math.sqrt(len(y)))
 
 
 # --- links -------------------------------------------------------------------------------------------------
