@@ -20,7 +20,8 @@ namespace mfcore::inline MFCORE_LEVEL::inline flow {
 namespace {
 
 constexpr double kLeast = 1e-12;  // of delta: the distance of a row at rest, which keeps its direction
-// Of the distances at the start, in delta: what is left out is of order delta^2, and steps of order 1/delta.
+// delta is the larger of these two, times the distances at the start: errors are of order delta^2, the number of
+// steps of order 1/delta.
 constexpr double kShare = 4;  // of sqrt(rtol)
 constexpr double kSmallest = 3e-3;
 constexpr double kFading = 0.1;  // of delta: the range in which inward velocities fade out
@@ -94,8 +95,8 @@ public:
             cones_.stretch(row, knot, delta_ * radius(kappa, delta_).first / kappa);
         });
     }
-    /// Of the velocity of theta the angular part stays as it is, the radial one is divided by dr/dkappa, and
-    /// fades out where it points inward (eq. (6.20)).
+    /// Convert the velocity of theta: keep its angular part, divide its radial part by dr/dkappa and fade it out
+    /// where it points inward (eq. (6.20)).
     bool velocity(const double* y, double* out) const {
         Scratch<double> theta(system_.size);
         std::copy_n(y, system_.size, theta.data());

@@ -48,7 +48,7 @@ struct AtomParams {
     double ridge = 0;               ///< lambda >= 0
     /// A box outside of which atoms count as not resolved; may be empty.
     std::vector<double> low, high;
-    /// Where atoms can come to rest; may be empty.
+    /// The points at which atoms can come to rest; may be empty.
     Apex apex;
 };
 

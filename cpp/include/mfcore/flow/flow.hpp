@@ -48,7 +48,7 @@ struct System {
     /// Asked after every adaptive step, before entries are clamped to walls: whether the rows still represent
     /// the measure they started from. If not, the step is refused.
     std::function<bool(const double* y)> resolved;
-    /// Where rows can come to rest, which adaptive integrators heed.
+    /// The points at which rows can come to rest. Adaptive integrators hold them there.
     Apex apex;
     /// Between the rows that are given and shown and those that are integrated; empty where they are the same.
     std::function<void(double* y)> fold, unfold;
