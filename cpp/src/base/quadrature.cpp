@@ -130,12 +130,12 @@ Rule chi_rule(double d) {
     return panels_chi(d, d >= 10 ? 20 : 60);
 }
 
-Rule angle_rule(double d, double spacing) {
+Rule angle_rule(double d, double spacing, double most) {
     check(d, 1);
     require(spacing > 0, "spacing", "must be > 0", spacing);
     const bool gaussian = std::isinf(d);
     const double unit = gaussian ? 1 : 1 / std::sqrt(d);  // one standard deviation of u, about
-    const double reach = gaussian ? 9.5 : std::min(std::numbers::pi / 2, 9.5 * unit);
+    const double reach = gaussian ? most : std::min(std::numbers::pi / 2, most * unit);
     Rule angles;
     if (gaussian || d >= 13 || std::fmod(d, 2) == 0) {
         // |cos|^{d-2} is periodic and smooth, to the order d - 2 at least: equal steps converge

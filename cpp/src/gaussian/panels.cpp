@@ -25,8 +25,10 @@ constexpr double kMostPanels = 1 << 12;
 struct Analytic {
     std::span<const double> kinks;
     double strip;  ///< between kinks
+    bool growing;
 
-    explicit Analytic(const Activation& sigma) : kinks(facts(sigma).kinks), strip(facts(sigma).strip) {
+    explicit Analytic(const Activation& sigma)
+        : kinks(facts(sigma).kinks), strip(facts(sigma).strip), growing(facts(sigma).may_grow()) {
         if (!sigma.is_piecewise()) return;
         kinks = sigma.knots;
         strip = std::numeric_limits<double>::infinity();
@@ -52,14 +54,32 @@ struct Moments {
 class PanelRule {
 public:
     Moments average(const Neuron& outer, const Neuron& inner, double rho, double s) {
+        Moments sum = within(kReach, outer, inner, rho, s);
+        if (!outer.known.growing && !inner.known.growing) return sum;
+        for (const double further : kFurther) {
+            if (!(edge_ > 1e-13 * size_)) return sum;
+            sum = within(further, outer, inner, rho, s);
+        }
+        return edge_ > 1e-13 * size_ ? none() : sum;
+    }
+
+private:
+    static Moments none() {
+        constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+        return {nan, nan, nan, nan, nan, nan};
+    }
+
+    /// The average over |u|, |z| < reach; `edge_` is what its ends add to `size_`.
+    Moments within(double reach, const Neuron& outer, const Neuron& inner, double rho, double s) {
+        reach_ = reach;
+        size_ = edge_ = 0;
         // g = m + R u of the outer neuron, g' = m' + along u + across z of the inner one.
         if (s < kSharp) s = 0;
         const double along = inner.R * rho, across = inner.R * s;
+        inner_spread_ = across != 0;
         const double width = std::min({2.0, Pieces::width(outer.known.strip, outer.R),
                                        Pieces::width(inner.known.strip, std::abs(along))});
-        constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-        if (!(2 * kReach / width < kMostPanels) || !choose_rule(inner, across))
-            return {nan, nan, nan, nan, nan, nan};
+        if (!(2 * reach_ / width < kMostPanels) || !choose_rule(inner, across)) return none();
         cut(outer, inner, along, across, width);
         Moments sum;
         for (std::size_t k = 1; k < edges_.size(); ++k)
@@ -67,14 +87,13 @@ public:
                 edges_[k - 1], edges_[k], edges_[k] - edges_[k - 1], 0, [](std::size_t) { return 0.0; },
                 [&](const auto& u, const auto& weight) {
                     check_stop();
-                    add_panel(outer, inner, rho, s, u, weight, sum);
+                    add_panel(outer, inner, rho, s, u, weight, k == 1 || k + 1 == edges_.size(), sum);
                 });
         sum.k20 -= along * sum.k11;
         sum.k02 -= outer.R * rho * sum.k11;
         return sum;
     }
 
-private:
     static constexpr Index kNodes = Pieces::kOrder;
     struct
         Soft {  // a kink of the inner neuron as the outer average sees it: smooth at distances below `scale`
@@ -93,8 +112,8 @@ private:
         }
         Facts smooth;
         smooth.strip = inner.known.strip;
-        const Trapezoid rule = Trapezoid::Builder().add(smooth, across).build(kDigits, kReach);
-        if (!rule.usable() || !(2 * kReach / split_width_ < kMostPanels)) return false;
+        const Trapezoid rule = Trapezoid::Builder().add(smooth, across).build(kDigits, reach_);
+        if (!rule.usable() || !(2 * reach_ / split_width_ < kMostPanels)) return false;
         for (Index k = -rule.half; k <= rule.half; ++k) {
             const double z = static_cast<double>(k) * rule.step;
             plain_.push_back(z);
@@ -105,10 +124,10 @@ private:
 
     /// Ends of the panels over u.
     void cut(const Neuron& outer, const Neuron& inner, double along, double across, double width) {
-        sharp_.assign({-kReach, kReach});
+        sharp_.assign({-reach_, reach_});
         soft_.clear();
         const auto add = [&](double u) {
-            if (std::abs(u) < kReach) sharp_.push_back(u);
+            if (std::abs(u) < reach_) sharp_.push_back(u);
         };
         for (const double kink : outer.known.kinks) add((kink - outer.m) / outer.R);
         for (const double kink : inner.known.kinks) {
@@ -119,7 +138,7 @@ private:
                 soft_.push_back({u, scale});
         }
         std::sort(sharp_.begin(), sharp_.end());
-        edges_.assign(1, -kReach);
+        edges_.assign(1, -reach_);
         for (std::size_t k = 1; k < sharp_.size(); ++k)
             if (sharp_[k] > sharp_[k - 1]) halve(sharp_[k - 1], sharp_[k], width);
     }
@@ -142,7 +161,7 @@ private:
     }
 
     void add_panel(const Neuron& outer, const Neuron& inner, double rho, double s,
-                   const std::array<double, kNodes>& u, const std::array<double, kNodes>& weight,
+                   const std::array<double, kNodes>& u, const std::array<double, kNodes>& weight, bool last,
                    Moments& sum) {
         std::array<double, kNodes> g, value, slope;
         std::array<std::size_t, kNodes + 1> first;
@@ -169,6 +188,12 @@ private:
             }
             const double w = weight[k] * special::kInvSqrt2Pi * std::exp(-0.5 * u[k] * u[k]);
             const double v = w * value[k], d = w * slope[k];
+            const double size = std::abs(v * t0) + std::abs(d * t0),
+                         end = std::max(std::abs(z_weight_[first[k]] * values_[first[k]]),
+                                        std::abs(z_weight_[first[k + 1] - 1] * values_[first[k + 1] - 1]));
+            size_ += size;
+            if (last) edge_ = std::max(edge_, size);
+            if (inner_spread_) edge_ = std::max(edge_, (std::abs(v) + std::abs(d)) * end);
             sum.k00 += v * t0;
             sum.k10 += d * t0;
             sum.k01 += v * t1;
@@ -193,7 +218,7 @@ private:
             return;
         }
         pieces_.for_nodes<kNodes>(
-            -kReach, kReach, split_width_, kinks.size(),
+            -reach_, reach_, split_width_, kinks.size(),
             [&](std::size_t k) { return (kinks[k] - mean) / across; },
             [&](const auto& z, const auto& weight) {
                 for (std::size_t l = 0; l < z.size(); ++l)
@@ -202,7 +227,8 @@ private:
     }
 
     Pieces pieces_;
-    double split_width_ = 2;
+    double split_width_ = 2, reach_ = kReach, size_ = 0, edge_ = 0;
+    bool inner_spread_ = false;
     std::vector<double> plain_, plain_weight_, sharp_, edges_;
     std::vector<Soft> soft_;
     std::vector<double> z_, z_weight_, arguments_, values_, slopes_;

@@ -56,6 +56,7 @@ struct Nodes {
 struct PairNeuron {
     const Activation& sigma;
     double m, R;
+    double reach;  // of averages over it, in standard deviations
 };
 
 /// Memory for the values of one pair, reused for all pairs of a row, so that nothing is allocated per pair.
@@ -68,11 +69,11 @@ public:
                    bool slopes) {
         const Facts one = facts(outer.sigma), two = facts(inner.sigma);
         u_.build(
-            Trapezoid::Builder().add(one, outer.R).add(two, inner.R * rho).build(kPairDigits, kPairReach));
+            Trapezoid::Builder().add(one, outer.R).add(two, inner.R * rho).build(kPairDigits, outer.reach));
         if (inner.R * s < 1e-7)
             z_.single();  // the spread matters to second order only
         else
-            z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kPairDigits, kPairReach));
+            z_.build(Trapezoid::Builder().add(two, inner.R * s).build(kPairDigits, inner.reach));
         constexpr double nan = std::numeric_limits<double>::quiet_NaN();
         if (u_.size() * z_.size() == 0) return {nan, nan, nan, nan};  // as the neurons are
         outer_.resize(u_.size());
@@ -123,49 +124,70 @@ private:
     Jet outer_, inner_;
 };
 
-/// Bounds on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first K = of.terms() coefficients,
-/// in mean square: the series of a pair misses at most |rho|^K times the product of the two bounds
-/// (Cauchy-Schwarz, eq. (4.10)).
-FilledScratch<double> tails(const Side& side, const Coefficients& of, double widest, bool curvatures) {
-    const Index terms = of.terms();
-    FilledScratch<double> bound(to_size(side.padded), 0.0);
-    Nodes nodes;
-    Jet jet;
-    for (Index j = 0; j < side.n; ++j) {
+/// Of every neuron: a bound on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first K = of.terms()
+/// coefficients, in mean square, and how far out these squares have their mass. The series of a pair misses at most
+/// |rho|^K times the product of the two bounds (Cauchy-Schwarz, eq. (4.10)).
+struct Tails {
+    FilledScratch<double> bound, reach;
+
+    Tails(const Side& side, const Coefficients& of, double widest, bool curvatures)
+        : bound(to_size(side.padded), 0.0), reach(to_size(side.padded), kPairReach) {
+        const bool growing = facts(*side.sigma).may_grow();
+        for (Index j = 0; j < side.n; ++j) {
+            if (side.R[to_size(j)] > widest) continue;  // not asked for
+            bool ended = measure(side, of, j, curvatures);
+            for (const double further : kFurther) {
+                if (ended || !growing) break;
+                reach[to_size(j)] = further;
+                ended = measure(side, of, j, curvatures);
+            }
+            if (is_heavy(side, of, j)) bound[to_size(j)] = std::numeric_limits<double>::infinity();
+            if (growing && !ended) bound[to_size(j)] = reach[to_size(j)] = std::nan("");
+        }
+    }
+
+private:
+    /// Whether the squares have ended where the rule does.
+    bool measure(const Side& side, const Coefficients& of, Index j, bool curvatures) {
         const double m = side.m[to_size(j)], R = side.R[to_size(j)];
-        if (R > widest) continue;  // not asked for
         const Facts square = facts(*side.sigma);
-        nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kPairDigits, kPairReach));
+        nodes.build(Trapezoid::Builder().add(square, R).add(square, R).build(kPairDigits, reach[to_size(j)]));
         jet.resize(nodes.size());
         for (std::size_t k = 0; k < nodes.at.size(); ++k) jet.z[k] = m + R * nodes.at[k];
         jet.evaluate_at(*side.sigma, nodes.size(), true, true);
-        double value = 0, slope = 0, curvature = 0;
+        double value = 0, slope = 0, curvature = 0, last = 0;
         for (std::size_t k = 0; k < nodes.at.size(); ++k) {
             const double w = nodes.weight[k], second = R * jet.curvature[k];
-            value += w * jet.value[k] * jet.value[k];
-            slope += w * jet.slope[k] * jet.slope[k];
-            curvature += w * second * second;
+            const double of_value = w * jet.value[k] * jet.value[k],
+                         of_slope = w * jet.slope[k] * jet.slope[k], of_second = w * second * second;
+            value += of_value;
+            slope += of_slope;
+            curvature += of_second;
+            if (k == 0 || k + 1 == nodes.at.size()) last += of_value + of_slope + of_second;
+        }
+        // No nodes prove nothing.
+        if (nodes.size() == 0) {
+            bound[to_size(j)] = std::nan("");
+            return true;
         }
         const double size = value + slope + curvature;
         const double* s = of.slopes(j);
         value -= of.T(j) * of.T(j);
-        for (Index k = 0; k < terms; ++k, s += Coefficients::kWidth) {
+        for (Index k = 0; k < of.terms(); ++k, s += Coefficients::kWidth) {
             const double next = s[Coefficients::kWidth], by_degree = static_cast<double>(k + 1);
-            if (k + 1 < terms) value -= R * R * s[0] * s[0] / by_degree;
+            if (k + 1 < of.terms()) value -= R * R * s[0] * s[0] / by_degree;
             slope -= s[0] * s[0];
             curvature -= by_degree * next * next;
         }
-        // A mean-square difference below the rounding of the squares proves no more than that; no nodes prove
-        // nothing.
-        if (nodes.size() == 0) {
-            bound[to_size(j)] = std::nan("");
-            continue;
-        }
+        // A mean-square difference below the rounding of the squares proves no more than that.
         const double left = std::max({value, slope, curvatures ? curvature : 0.0, 1e-14 * size});
         bound[to_size(j)] = std::sqrt(left);
+        return last <= 1e-13 * size;
     }
-    return bound;
-}
+
+    Nodes nodes;
+    Jet jet;
+};
 
 /// The kernel of pairs whose correlation is too large for Terms: by the series where its coefficients prove
 /// that it suffices (eq. (4.10)), else by the two-dimensional rule.
@@ -180,8 +202,8 @@ public:
           narrow2_(narrow(*second.sigma)),
           wide_(is_blurred(first) && is_blurred(second) ? blurred_kernel(first, second) : nullptr),
           widest_(wide_ ? kWide : std::numeric_limits<double>::infinity()),
-          tail1_(tails(first, one, widest_, true)),
-          tail2_(tails(second, two, widest_, false)) {}
+          tail1_(first, one, widest_, true),
+          tail2_(second, two, widest_, false) {}
 
     void pairs(Index n, const Index* i, const Index* j, const double* q,
                PairExpectations out) const override {
@@ -222,10 +244,12 @@ private:
     Workspace::Sums pair(Workspace& work, Index i, Index j, double rho, double s, bool slopes) const {
         const double missed = std::pow(std::abs(rho), static_cast<double>(one_.terms()));
         if (std::max(first_.R[to_size(i)], second_.R[to_size(j)]) > widest_ ||
-            missed * tail1_[to_size(i)] * tail2_[to_size(j)] <= kSeriesError)
+            missed * tail1_.bound[to_size(i)] * tail2_.bound[to_size(j)] <= kSeriesError)
             return series_of_pair(first_, one_, i, second_, two_, j, rho, one_.terms());
-        const PairNeuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)]};
-        const PairNeuron two{*second_.sigma, second_.m[to_size(j)], second_.R[to_size(j)]};
+        const PairNeuron one{*first_.sigma, first_.m[to_size(i)], first_.R[to_size(i)],
+                             tail1_.reach[to_size(i)]};
+        const PairNeuron two{*second_.sigma, second_.m[to_size(j)], second_.R[to_size(j)],
+                             tail2_.reach[to_size(j)]};
         const bool swapped = two.R > one.R;
         return work.integrate(swapped ? two : one, swapped ? one : two, rho, s, swapped, slopes);
     }
@@ -234,7 +258,7 @@ private:
     double narrow1_, narrow2_;
     PairKernelPtr wide_;
     double widest_;  // |w| of the rules
-    FilledScratch<double> tail1_, tail2_;
+    Tails tail1_, tail2_;
 };
 
 }  // namespace

@@ -9,6 +9,10 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
+/// How far out rules go, in standard deviations, one after the other, for functions of which it is not known that they
+/// do not grow: beyond `usual`, averages of e^{R g} have their mass at R.
+inline constexpr double kFurther[] = {15, 24, 38};
+
 /// Nodes k step, k = -half .. half, weights step * density: the error of spacing 2 pi/Omega is about
 /// e^{-Omega y + y^2/2} sup |f(x + i y)| for any height y inside the strip; `digits` is the exponent wanted.
 struct Trapezoid {

@@ -79,6 +79,17 @@ void Coefficients::smooth_neuron(const Side& side, Index j) {
     for (Index k = 0; k <= terms_; ++k) s[k * kWidth] = row[to_size(k)];
 }
 
+bool is_heavy(const Side& side, const Coefficients& of, Index j) {
+    if (!facts(*side.sigma).may_grow()) return false;
+    const double m = side.m[to_size(j)], R = side.R[to_size(j)];
+    double at[5] = {m - R, m - R / 2, m, m + R / 2, m + R}, inside = 0, size = std::abs(of.T(j));
+    evaluate(*side.sigma, 5, at, at);
+    for (const double value : at) inside = std::max(inside, std::abs(value));
+    for (Index k = 0; k < of.terms(); ++k)
+        size = std::hypot(size, R * of.slopes(j)[k * Coefficients::kWidth] * of.inverse_root(k + 1));
+    return !(size <= 100 * inside);
+}
+
 SeriesSums series_of_pair(const Side& first, const Coefficients& one, Index i, const Side& second,
                           const Coefficients& two, Index j, double rho, Index terms) {
     constexpr Index kStep = Coefficients::kWidth;

@@ -40,6 +40,10 @@ private:
     FilledScratch<double> roots_, inverse_roots_;
 };
 
+/// Whether a neuron has its mean square far out, where sigma has grown: 100 times what it takes within a standard
+/// deviation. What the series misses or rounds relative to such sizes may be more than the whole expectation.
+bool is_heavy(const Side& side, const Coefficients& of, Index j);
+
 /// The moments of one pair by the first `terms` terms of the series.
 struct SeriesSums {
     double k00 = 0, k10 = 0, k20 = 0, k11 = 0;  // k20 without the factor R1

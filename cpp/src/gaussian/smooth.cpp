@@ -175,12 +175,24 @@ struct NodeSmoother final : HermiteSmoother {
     }
     void at(double m, double R, Index count, double* T, double* s) const override {
         if (R > kWide && !wide.blur.nodes.empty()) return wide.at(m, R, count, T, s);
+        if (average(m, R, count, kUsual, T, s)) return;
+        for (const double reach : kFurther)
+            if (average(m, R, count, reach, T, s)) return;
+        *T = std::nan("");
+        std::fill(s, s + count, std::nan(""));
+    }
+
+private:
+    static constexpr double kUsual = 9;
+
+    /// The averages over |G| < reach; false if sigma has grown too much for that.
+    bool average(double m, double R, Index count, double reach, double* T, double* s) const {
         const Index degree = std::max<Index>(count - 1, 0);
-        const auto rule = Trapezoid::Builder().add(known, R).build(36, 9, degree);
+        const auto rule = Trapezoid::Builder().add(known, R).build(36, reach, degree);
         Pack sum{};
         std::fill(s, s + count, rule.usable() ? 0.0 : std::nan(""));
         *T = std::nan("");
-        if (!rule.usable()) return;
+        if (!rule.usable()) return true;
         if (!pieces) {
             for (Index first = -rule.half; first <= rule.half; first += kChunk) {
                 const Index n = std::min(kChunk, rule.half - first + 1);
@@ -193,10 +205,10 @@ struct NodeSmoother final : HermiteSmoother {
                 add(m, R, count, g, weight, sum, s);
             }
         } else {
-            const double root_degree = root(degree), reach = 9 + root_degree;
+            const double root_degree = root(degree), end = reach + root_degree;
             const double width = std::min(2 / (1 + root_degree / 6), Pieces::width(known.strip, R));
             const auto cut = [&](std::size_t k) { return (known.kinks[k] - m) / R; };
-            pieces->for_nodes<kChunk>(-reach, reach, width, known.kinks.size(), cut,
+            pieces->for_nodes<kChunk>(-end, end, width, known.kinks.size(), cut,
                                       [&](const Chunk& g, Chunk& weight) {
                                           for (std::size_t i = 0; i < g.size(); ++i)
                                               weight[i] *= density(g[i]);
@@ -204,9 +216,20 @@ struct NodeSmoother final : HermiteSmoother {
                                       });
         }
         *T = sum_lanes(sum);
+        return !known.may_grow() || has_ended(m, R, reach, reach + root(degree), *T, count > 0 ? s[0] : 0.0);
     }
 
-private:
+    /// Whether sigma and its slope, where the rule ends, are nothing beside their averages and what they are at m.
+    bool has_ended(double m, double R, double reach, double end, double T, double slope) const {
+        const double at[3] = {m, m - R * end, m + R * end};
+        double value[3], by[3];
+        evaluate(sigma, 3, at, value, by);
+        const double inside = std::abs(T) + std::abs(slope) + std::abs(value[0]) + std::abs(by[0]);
+        const double outside =
+            std::max(std::abs(value[1]), std::abs(value[2])) + std::max(std::abs(by[1]), std::abs(by[2]));
+        return density(reach) * outside <= 1e-13 * inside;
+    }
+
     void add(double m, double R, Index count, const Chunk& g, const Chunk& weight, Pack& sum,
              double* s) const {
         Chunk value, slope, curvature;

@@ -18,6 +18,7 @@ using Mask = simd::IntVec<double>;
 constexpr Index kInfinite = Index{1} << 30;
 constexpr Index kMostKinked = 192, kMostSmooth = 128;  // terms: more cost as much as a closed form
 constexpr Index kFarPairs = 256;                       // far pairs at a time
+constexpr double kOfHeavy = 1e-300;                    // in place of Terms::kSmooth and kKinked
 constexpr double kTermCost = 2.0 * PairTiles::kRows;   // nanoseconds, roughly, of one term of a block
 
 /// Degree of a polynomial activation, kInfinite for the others.
@@ -37,6 +38,12 @@ PairKernelPtr closed_form(const Side& first, const Side& second, const Coefficie
     if (same && known.form == Form::gelu) return gelu_kernel(first, second, one, two);
     if (!is_smooth(*first.sigma) || !is_smooth(*second.sigma)) return panel_kernel(first, second);
     return quadrature_kernel(first, second, one, two);
+}
+
+bool has_heavy(const Side& side, const Coefficients& of) {
+    for (Index j = 0; j < side.n; ++j)
+        if (is_heavy(side, of, j)) return true;
+    return false;
 }
 
 }  // namespace
@@ -74,7 +81,11 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
     if (&first != &second) own_one_ = std::make_unique<Coefficients>(first, most_, nullptr, threads);
     one_ = own_one_ ? own_one_.get() : two_.get();
     if (!finite) kernel_ = closed_form(first, second, *one_, *two_);
-    terms_ = std::make_unique<Terms>(most_, finite, kinked ? Terms::kKinked : Terms::kSmooth,
+    const bool heavy = !finite && (has_heavy(first, *one_) || has_heavy(second, *two_));
+    terms_ = std::make_unique<Terms>(most_, finite,
+                                     heavy    ? kOfHeavy
+                                     : kinked ? Terms::kKinked
+                                              : Terms::kSmooth,
                                      finite ? 0 : kernel_->cost() / (kPack * kTermCost));
 }
 

@@ -25,6 +25,17 @@ double length(double x, double y) {
     return square > 1e-280 && square < 1e280 ? std::sqrt(square) : std::hypot(x, y);
 }
 
+/// Whether sigma grows faster than t^4, as far as values show: the few nodes for two radii would not see the mass of
+/// its averages.
+bool grows(const Activation& sigma) {
+    if (!facts(sigma).may_grow()) return false;
+    constexpr double kFar = 64;
+    double at[7] = {-kFar, kFar, -2, -1, 0, 1, 2}, near = 0;
+    evaluate(sigma, 7, at, at);
+    for (int k = 2; k < 7; ++k) near = std::max(near, std::abs(at[k]));
+    return !(std::max(std::abs(at[0]), std::abs(at[1])) <= std::pow(kFar, 4) * near);
+}
+
 }  // namespace
 
 struct ReducedFeatures::Point {
@@ -82,15 +93,16 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
     smoothers_.emplace_back(sigma, dims_[1]);
     two_ = true;
     const double* s = columns_.data() + directions_ * nodes_;
-    if (directions_ == 0 && TwoRadii::applies(sigma, dims_, nodes_, s, s + nodes_))
+    const bool growing = grows(sigma);
+    if (!growing && directions_ == 0 && TwoRadii::applies(sigma, dims_, nodes_, s, s + nodes_))
         shared_ = std::make_shared<const TwoRadii>(dims_, nodes_, s, s + nodes_);
     // The outer average is over the narrower direction, against a function smoothed over at least that width:
     // in high dimension 40 nodes are enough for 1e-13.
     const double smallest = std::min(dims_[0], dims_[1]);
     require(smallest >= kSmall || facts(sigma).kinks.empty(), "dims",
             "must be at least 20 each with two radii and a custom activation with kinks", smallest);
-    // Each smoother's own rule, which is exact for polynomials.
-    if ((smallest < kSmall || facts(sigma).polynomial) && !sigma.is_piecewise()) return;
+    // Each smoother's own rule, which is exact for polynomials and goes as far as functions grow.
+    if ((smallest < kSmall || facts(sigma).polynomial || growing) && !sigma.is_piecewise()) return;
     const Index n = smallest >= 50 ? 40 : 64;
     for (const double d : dims_) outer_.push_back(gauss_gegenbauer(d, n));
     if (smallest >= kSmall) return;
@@ -273,7 +285,7 @@ void ReducedFeatures::two_radii(double m, double R1, double R2, Chunk& out, Inde
         }
     };
     if (piece_.nodes.empty() || dims_[i] == 1) {
-        const Rule& u = outer_.empty() ? smoothers_[i].rule(narrow) : outer_[i];
+        const Rule& u = outer_.empty() ? smoothers_[i].rule_at(m, narrow) : outer_[i];
         const auto n = static_cast<Index>(u.nodes.size());
         for (Index k = 0; k < n; k += kOuter)
             add(std::min(kOuter, n - k), u.nodes.data() + k, u.weights.data() + k);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Index kNodes = 128;
 constexpr double kNarrow = 1e-4;
+constexpr double kReach = 9.5, kFurther = 38;  // standard deviations; of functions that grow like e^z
 constexpr int kSpreads = 15;  // rules for spreads R / sqrt(d) up to 2^7, beyond which sigma is all but a step
 
 // The largest spread that rule k serves: two rules for each factor of 2. (Small spreads do not allow fewer
@@ -22,7 +23,7 @@ constexpr int kSpreads = 15;  // rules for spreads R / sqrt(d) up to 2^7, beyond
 double widest(int k) { return std::pow(2.0, 0.5 * k); }
 
 // Nodes for 1e-13 in S and its first derivatives when m + R u spreads over `spread` standard deviations of u.
-Rule smooth_rule(const Activation& sigma, double d, double spread) {
+Rule smooth_rule(const Activation& sigma, double d, double spread, double reach) {
     const Facts known = facts(sigma);
     if (known.polynomial) {
         const Index n = (known.degree + 1) / 2 + 1;  // exact
@@ -33,8 +34,8 @@ Rule smooth_rule(const Activation& sigma, double d, double spread) {
     // like exp(-2 pi^2 / (D^2 (1 + 2 g spread^2))) for entire sigma that grow like e^{g y^2}.
     const double pi = std::numbers::pi, g = std::max(1.0, known.growth);
     if (std::isfinite(known.strip))
-        return angle_rule(d, std::min(0.38, 2 * pi * known.strip / (36 * spread)));
-    return angle_rule(d, pi * 0.22 / std::sqrt(1 + 2 * g * spread * spread));
+        return angle_rule(d, std::min(0.38, 2 * pi * known.strip / (36 * spread)), reach);
+    return angle_rule(d, pi * 0.22 / std::sqrt(1 + 2 * g * spread * spread), reach);
 }
 
 // Call body for chunks of points that fit the stack: tau_k = (t_k - m) / R, for R = 0 the limit +-inf, or 0
@@ -64,27 +65,63 @@ Smoother::Smoother(const Activation& sigma, double d) : sigma_(sigma), d_(d) {
         return;
     }
     if (!known.polynomial) wide_ = std::make_shared<const WideAverages>(sigma, d);
-    for (int k = 0; k < kSpreads; ++k) rules_.push_back(smooth_rule(sigma, d, widest(k)));
+    for (int k = 0; k < kSpreads; ++k) rules_.push_back(smooth_rule(sigma, d, widest(k), kReach));
+    if (!known.may_grow() || kReach > std::numbers::pi / 2 * std::sqrt(d)) return;
+    for (int k = 0; k < kSpreads; ++k) further_.push_back(smooth_rule(sigma, d, widest(k), kFurther));
 }
 
-const Rule& Smoother::rule(double R) const { return rule_for(std::isinf(d_) ? R : R / std::sqrt(d_)); }
+const Rule& Smoother::rule(double R) const { return rule_for(rules_, R); }
 
-const Rule& Smoother::rule_for(double spread) const {
+const Rule& Smoother::rule_for(const std::vector<Rule>& rules, double R) const {
+    const double spread = std::isinf(d_) ? R : R / std::sqrt(d_);
     std::size_t k = 0;
-    while (k + 1 < rules_.size() && !(spread <= widest(static_cast<int>(k)))) ++k;
-    return rules_[k];
+    while (k + 1 < rules.size() && !(spread <= widest(static_cast<int>(k)))) ++k;
+    return rules[k];
+}
+
+/// Whether sigma is nothing at m + R u for u = +-end, which have this weight, beside what it is near m.
+bool Smoother::has_ended(double m, double R, double end, double weight, double least) const {
+    const double unit = std::isinf(d_) ? 1 : 1 / std::sqrt(d_);
+    double z[5] = {m, m - R * unit, m + R * unit, m - R * end, m + R * end};
+    mfcore::evaluate(sigma_, 5, z, z);
+    for (double& x : z) x = std::abs(x);
+    return weight * std::max(z[3], z[4]) <= std::max(1e-13 * std::max({z[0], z[1], z[2]}), least);
+}
+
+/// The usual rule, one that goes further where sigma has not ended with it, or no number if that has not either.
+const Rule& Smoother::rule_at(double m, double R) const {
+    if (further_.empty()) return rule(R);
+    for (const auto* rules : {&rules_, &further_})
+        if (const Rule& u = rule_for(*rules, R); has_ended(m, R, u.nodes.back(), u.weights.back())) return u;
+    return nothing_;
+}
+
+/// The same of angles between kinks: how far they go, or no number.
+double Smoother::reach_at(double m, double R) const {
+    const bool gaussian = std::isinf(d_), growing = facts(sigma_).may_grow();
+    for (const double deviations : {kReach, kFurther}) {
+        const double reach =
+            gaussian ? deviations : std::min(std::numbers::pi / 2, deviations / std::sqrt(d_));
+        const double weight =
+            gaussian ? std::exp(-reach * reach / 2) : std::pow(std::cos(reach), std::max(d_ - 2, 0.0));
+        if (!growing || (!gaussian && reach >= std::numbers::pi / 2) ||
+            has_ended(m, R, gaussian ? reach : std::sin(reach), weight, 1e-17))
+            return reach;
+    }
+    return std::nan("");
 }
 
 Index Smoother::cost(double spread) const {
     if (sigma_.is_piecewise()) return std::max<Index>(1, static_cast<Index>(sigma_.knots.size()));
     if (pieces_) return Pieces::kOrder * static_cast<Index>(10 * (1 + spread / sigma_.span.strip));
-    return static_cast<Index>(rule_for(spread).nodes.size());
+    return static_cast<Index>(
+        rule_for(rules_, std::isinf(d_) ? spread : spread * std::sqrt(d_)).nodes.size());
 }
 
 template <class Body>
 void Smoother::for_nodes(double m, double R, Body&& body) const {
     if (!pieces_) {
-        const Rule& u = rule(R);
+        const Rule& u = rule_at(m, R);
         return for_chunks(static_cast<Index>(u.nodes.size()), [&](Index first, Index count) {
             body(count, u.nodes.data() + first, u.weights.data() + first);
         });
@@ -92,7 +129,8 @@ void Smoother::for_nodes(double m, double R, Body&& body) const {
     // In the angle u = sin(angle), of density cos(angle)^{d-2}; for d = inf in u itself.
     const bool gaussian = std::isinf(d_);
     const double unit = gaussian ? 1 : 1 / std::sqrt(d_);
-    const double reach = gaussian ? 9.5 : std::min(std::numbers::pi / 2, 9.5 * unit);
+    const double reach = reach_at(m, R);
+    if (std::isnan(reach)) return body(1, nothing_.nodes.data(), nothing_.weights.data());
     const Facts known = facts(sigma_);
     const auto cut = [&](std::size_t k) {
         const double u = (known.kinks[k] - m) / R;

@@ -77,6 +77,11 @@ def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
     """The reduction of `model`; raises ValueError if none is known."""
     n = None if nodes is None else check.integer(nodes, "nodes", at_least=1, at_most=MOST_NODES)
     found = nodes_of(model, limit, n)
+    if not (found.exact or (limit and not found.directions)) and _grows(model.network.activation):
+        raise ValueError(
+            "activation must grow like a power where a reduction sums over nodes, got "
+            f"{model.network.activation!r}; use reduce(limit=True) without directions, or mf.Exact()"
+        )
     reduced = _assemble(model, found)
     reduced = replace(reduced, node_error=_node_error(model, limit, n, reduced, found))
     if not model.network.sphere:
@@ -132,6 +137,13 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
         d=d,
         inputs=inputs_of(model, found),
     )
+
+
+def _grows(sigma: Activation) -> bool:
+    """Whether σ grows faster than |z|^16, as values show: its averages have their mass beyond the nodes."""
+    with np.errstate(all="ignore"):
+        values = np.abs(sigma(np.array([-700.0, 700.0, -2.0, -1.0, 0.0, 1.0, 2.0])))
+    return not values[:2].max() <= 700.0**16 * values[2:].max()
 
 
 def _log_sphere(d: float) -> float:

@@ -31,7 +31,7 @@ Rule panels_chi(double d, Index panels);
 Rule chi_rule(double d);
 /// Rule for u of gauss_gegenbauer and analytic features: equally spaced angles, u = sin(angle), at a given
 /// spacing in standard deviations 1/sqrt(d) (eq. (3.15)); for d = inf the trapezoidal rule for N(0, 1).
-/// Covers 9.5 of them.
-Rule angle_rule(double d, double spacing);
+/// Covers `reach` of them.
+Rule angle_rule(double d, double spacing, double reach = 9.5);
 
 }  // namespace mfcore::inline MFCORE_LEVEL::inline base

@@ -116,6 +116,9 @@ struct Facts {
     std::span<const double> kinks = {};  ///< of sigma's: between them it has the strip
     double growth = 0;  ///< |sigma(x + i y)| grows at most like e^{growth y^2}; 0 unless entire
     Blur blur = {};
+
+    /// Whether sigma may grow faster than a power of t, as far as is known.
+    bool may_grow() const { return form == Form::other && blur.noise == Blur::Noise::none; }
 };
 /// The facts of an activation.
 Facts facts(const Activation& sigma);

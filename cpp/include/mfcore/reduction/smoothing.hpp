@@ -1,6 +1,7 @@
 #pragma once
 // S_d(m, R) = E sigma(m + R u), u the first coordinate of a uniform point of S^{d-1}; for d = inf u ~ N(0, 1)
 // and S is T(m, R). Closed form for piecewise-linear sigma, quadrature in u otherwise (eqs. (3.1), (3.5)).
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -32,6 +33,8 @@ public:
 
     /// For smooth sigma without kinks, a quadrature rule in u that averages functions of m + R u as smooth as sigma.
     const Rule& rule(double R) const;
+    /// The same around one m: of sigma that grow it goes as far as they do; NaN if no rule does.
+    const Rule& rule_at(double m, double R) const;
     /// The tails A and B of u; for piecewise-linear sigma only.
     const DirectionTable& tails() const { return table_.front(); }
     /// Cost of a point that spreads over so many standard deviations: about how many activations (tails for
@@ -39,7 +42,9 @@ public:
     Index cost(double spread) const;
 
 private:
-    const Rule& rule_for(double spread) const;
+    const Rule& rule_for(const std::vector<Rule>& rules, double R) const;
+    bool has_ended(double m, double R, double end, double weight, double least = 0) const;
+    double reach_at(double m, double R) const;
     double narrow_slope(double m, double R) const;
     /// Call body(count, u, weights) with the nodes of the average at m and R, some at a time.
     template <class Body>
@@ -47,8 +52,10 @@ private:
 
     Activation sigma_;
     double d_;
-    std::vector<DirectionTable> table_;         // piecewise linear: one; none otherwise
-    std::vector<Rule> rules_;                   // smooth: rules_[k] serves spreads of m + R u up to 2^{k/2}
+    std::vector<DirectionTable> table_;  // piecewise linear: one; none otherwise
+    std::vector<Rule> rules_;            // smooth: rules_[k] serves spreads of m + R u up to 2^{k/2}
+    std::vector<Rule> further_;          // of functions that may grow: the same further out
+    Rule nothing_{{0.0}, {std::numeric_limits<double>::quiet_NaN()}};
     std::shared_ptr<const Pieces> pieces_;      // with kinks: in place of these
     std::shared_ptr<const WideAverages> wide_;  // smooth: in place of these where R is large
 };
