@@ -32,7 +32,7 @@ _KINDS = {
     "plan": ("checkpoint", "solve(checkpoint=…)", "mf.resume"),
     "piece": ("piece of a checkpoint", "solve(checkpoint=…) of a split network", "mf.resume"),
     "ladder": ("ladder", "Ladder.save", "Ladder.load"),
-    "case": ("result of a sweep", "mf.sweep(folder=…)", "mf.sweep"),
+    "case": ("result of a sweep", "mf.sweep(folder=…)", "mf.load of its folder"),
     "runs": ("record of an experiment", "mfcore reproduce", "numpy.load"),
 }  # Entry of the description by which a file is recognised: what the file is, what writes it, what reads it.
 
@@ -77,6 +77,13 @@ def read_info(path: str | os.PathLike[str], kind: str, name: str = "path") -> di
             info = _info(*_members(stream))
         _check_kind(path, kind, name, info)
         return info
+
+
+def kind_of(path: str | os.PathLike[str], name: str = "path") -> str:
+    """Return the entry by which an archive is known, such as ``"status"``; empty if it has none."""
+    with _opened(path, name) as stream, reading(path, name):
+        info = _info(*_members(stream))
+    return next((kind for kind in _KINDS if kind in info), "")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""``mfcore show``: print a saved run as a table and draw it."""
+"""``mfcore show``: print a saved run or the folder of a sweep in words and draw its risk."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import argparse
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from .._base import check, files
+from .._base.archive import kind_of
 from .._base.check import FloatArray
+from ..runs._checkpoint import Found
 from ..runs._trajectory import Trajectory, load
+from ..sweeps._folder import read_folder
+from ._folder import folder_summary
 
 _ROWS = 10
 
@@ -20,11 +25,15 @@ def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
     show = add(
         "show",
-        help="what a saved run gave: how it ended, its risk and observables",
-        description="± is the standard error for networks, the error of the discretisation for the limit.",
-        epilog="examples:\n  mfcore show run.npz\n  mfcore show run.npz --plot risk.png",
+        help="what a saved run gave, or how far a sweep is",
+        description="Of a run: how it ended, its risk and observables; ± is the standard error for networks, "
+        "the error of the discretisation for the limit. Of a checkpoint: the run until then. Of a sweep: its "
+        "cases, how many are done, why others failed, and what the results rest on.",
+        epilog="examples:\n  mfcore show run.npz\n  mfcore show run.npz --plot risk.png\n  mfcore show grid",
     )
-    show.add_argument("result", metavar="RESULT.npz", help="what mfcore run or Trajectory.save wrote")
+    show.add_argument(
+        "result", metavar="RESULT", help="a file of mfcore run, a checkpoint, or the folder of a sweep"
+    )
     show.add_argument("--plot", metavar="FILE.png", help="also draw the risk (.svg, .pdf…; needs matplotlib)")
     show.add_argument("--log", metavar="AXES", default="", help="logarithmic axes of the picture: x, y or xy")
     show.add_argument("--force", action="store_true", help="overwrite a picture that exists")
@@ -32,20 +41,35 @@ def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    if not Path(arguments.result).is_file():
-        raise ValueError(f"RESULT.npz must be a file, got {arguments.result!r}")
+    if not Path(arguments.result).exists():
+        raise ValueError(
+            f"RESULT.npz must be a file, got {arguments.result!r}: neither a file nor the folder of a sweep"
+        )
     check.choice(arguments.log, "--log", ("", "x", "y", "xy"))
     if arguments.plot:
         unused(Path(arguments.plot), "--plot", arguments.force)
         _check_format(Path(arguments.plot))
-    result = load(arguments.result)
-    print(summary(result))
+    result, text = _read(Path(arguments.result))
+    print(text)
     if arguments.plot:
         from .. import plots
 
         axes, kind = plots.risk(result, log=arguments.log), Path(arguments.plot).suffix[1:]
         files.replace(arguments.plot, lambda file: axes.savefig(file, format=kind), "--plot")
         print(f"drawn in {arguments.plot}")
+
+
+def _read(path: Path) -> tuple[Any, str]:
+    """What plots take of a file or folder, and what it says in words."""
+    if path.is_dir():
+        folder = read_folder(path)
+        return folder.dataset(), folder_summary(folder)
+    if kind_of(path) == "plan":
+        found = Found(path, allow_other_build=True)
+        head = f"checkpoint of a run to t = {found.plan.horizon:g}, with which mf.resume goes on"
+        return found.run, f"{head}\n{summary(found.run)}"
+    result = load(path)
+    return result, summary(result)
 
 
 def unused(path: Path, name: str, force: bool) -> None:

@@ -6,7 +6,8 @@ their ends. Needs matplotlib, ``mfcore[plot]``, when a function is called; neith
 
 - `_series`: risks and observables over t; `_ladder`: error budgets
 - `_density`, `_plane`: measures; `_animate`: measures over time
-- `_runs`: what trajectories tell; `_coordinates`: coordinates by name
+- `_runs`: what trajectories tell; `_sweeps`: the same of a table of a sweep
+- `_coordinates`: coordinates by name
 - `_axes`, `_labels`: what all pictures share
 """
 

@@ -13,8 +13,11 @@ from .._base.check import FloatArray
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..runs._trajectory import Trajectory, plain
+from ._sweeps import groups_of, is_table
 
-Group = Trajectory | Iterable[Trajectory]  # one run, or several to average
+Group = (
+    Trajectory | Iterable[Trajectory]
+)  # one run, or several to average; a table of `mf.sweep` counts as runs
 Runs = Trajectory | Iterable[Group] | Mapping[str, Group]
 
 _CONFIDENCE = 0.95
@@ -29,6 +32,8 @@ def labelled(trajectories: Runs) -> tuple[dict[str, list[Trajectory]], str]:
     """The runs of each series by name, and what their names leave out as all have it in common."""
     if isinstance(trajectories, Trajectory):
         trajectories = [trajectories]
+    if is_table(trajectories):
+        return groups_of(trajectories), ""
     if isinstance(trajectories, Mapping):
         groups = [_group(group) for group in trajectories.values()]
         names: list[str] | None = [str(name) for name in trajectories]
@@ -47,6 +52,8 @@ def labelled(trajectories: Runs) -> tuple[dict[str, list[Trajectory]], str]:
 
 def _group(group: Any) -> list[Trajectory]:
     """The runs of one series, of one kind."""
+    if is_table(group):
+        group = [run for runs in groups_of(group).values() for run in runs]
     runs = [group] if isinstance(group, Trajectory) or not isinstance(group, Iterable) else list(group)
     for run in runs:
         check.instance(

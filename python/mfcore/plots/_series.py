@@ -35,7 +35,9 @@ def risk(trajectories: Runs, *, ax: Axes | None = None, log: str = "") -> PlotAx
 
     Args:
         trajectories: One run, several, groups of several, or a mapping of names to runs or groups. Without
-            names, runs are called by what they differ in; what they have in common is the title.
+            names, runs are called by what they differ in; what they have in common is the title. Also the
+            table that `mf.sweep` or `mf.load` returns of a function that returns its `Trajectory`: a series
+            for each case, where cases that differ by an argument ``rng`` or ``seed`` alone are one group.
         ax: Axes to draw on, once or several times; default new ones. Names are at the ends of series, or,
             in a figure without a layout engine, in a legend.
         log: Axes that are logarithmic: ``"x"``, ``"y"`` or ``"xy"``. A logarithmic clock has no t = 0.

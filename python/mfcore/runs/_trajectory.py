@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
@@ -122,11 +123,15 @@ class _Observed(dict[str, FloatArray]):
         raise KeyError(f"the run has no observable {name!r}{check.hint(name, self, 'it has')}")
 
 
-def load(path: str | os.PathLike[str]) -> Trajectory:
-    """Read a trajectory that `Trajectory.save` wrote. Nothing in the file is executed.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a trajectory that `Trajectory.save` wrote, or the folder of a sweep. Nothing in it is executed.
+
+    Returns:
+        A `Trajectory`; of a folder the `xarray.Dataset` that `mf.sweep` returned, or would return if it had
+        been stopped now, without the function that made it.
 
     Raises:
-        ValueError: The file is another one, or damaged; the message says where.
+        ValueError: The file or folder is another one, or damaged; the message says where.
 
     Examples:
         >>> import mfcore as mf, tempfile
@@ -141,6 +146,10 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
         ...     mf.load(f"{folder}/run.npz").meta["model"] == model
         True
     """
+    if isinstance(path, str | os.PathLike) and os.path.isdir(path):
+        from ..sweeps._folder import read_folder
+
+        return read_folder(Path(path)).dataset()
     arrays, info = read_archive(path, "status")
     with reading(path, "path"):
         return unpack(arrays, info)

@@ -38,8 +38,8 @@ class Bisection:
         >>> import mfcore as mf
         >>> search = mf.Bisection("x", 0.0, 2.0, crossed=lambda square: square > 2.0, tolerance=1e-3)
         >>> result = mf.sweep(lambda x: x**2, search, workers=1)
-        >>> bracket = result.attrs["brackets"][0]
-        >>> bracket["low"] < 2**0.5 < bracket["high"] < bracket["low"] + 1e-3
+        >>> low, high = float(result["bracket_low"][0]), float(result["bracket_high"][0])
+        >>> low < 2**0.5 < high < low + 1e-3
         True
     """
 
@@ -66,25 +66,27 @@ class Plan:
     """The cases of a sweep in rounds; the results of one round may decide the next."""
 
     shape: dict[str, list[Any]] | None = None  # of a grid: its axes
+    listed: list[Case]  # the cases as far as they are known before any result is
     brackets: list[Case]
 
     def __init__(self, cases: Any) -> None:
         self._cases = cases
+        self.listed = []
         self.brackets = []
         if isinstance(cases, Bisection):
             self._others = _grid(cases.each or {}, "each")
         elif isinstance(cases, Mapping):
-            self._listed = _grid(cases, "cases")
+            self.listed = _grid(cases, "cases")
             self.shape = {name: list(values) for name, values in cases.items()}
         else:
-            self._listed = _listed(cases)
+            self.listed = _listed(cases)
 
     def rounds(self) -> Rounds:
         """Yield lists of cases; what is sent back are their results."""
         if isinstance(self._cases, Bisection):
             yield from self._bisect(self._cases)
         else:
-            yield self._listed
+            yield self.listed
 
     def _bisect(self, search: Bisection) -> Rounds:
         ends = [{**other, search.name: x} for other in self._others for x in (search.low, search.high)]

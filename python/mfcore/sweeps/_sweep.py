@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._base import check
+from .._base.build import build_info
 from .._base.rng import RNG, number_of
 from .._base.warn import warn
 from ._cases import Case, Plan, key_of
+from ._identity import Identity, identity, module_of
 from ._store import Store
 from ._table import Columns, columns_of, dataset, shown_case
 from ._work import ByClient, ByProcesses, Failed, InTurn, arguments_of
@@ -25,6 +27,7 @@ def sweep(
     client: Any = None,
     threads: int = 1,
     folder: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
     rng: RNG = 0,
     progress: bool = False,
 ) -> Any:
@@ -43,13 +46,24 @@ def sweep(
         client: Who computes instead: a Dask client, or any object with ``submit(function, *arguments)``.
         threads: Threads of each run.
         folder: Keep each result in a file of this folder as it comes, and take those that are there already
-            from it: a sweep that was stopped goes on.
+            from it: a sweep that was stopped goes on, and `mf.load` reads the folder. The folder keeps what
+            its results rest on: the code of the function and of the functions of yours that it calls, the
+            values that they read, the seed and the version of mfcore. After a change, other than of comments
+            and layout, a second sweep into the folder raises with what has changed. It does not see files
+            that a function reads.
+        fresh: Start again in a folder that has results: they are set aside, in a folder ``before-1`` in it.
         rng: The seed that all seeds are made of.
         progress: Show a bar (needs tqdm).
 
     Returns:
         An `xarray.Dataset` over the axes of the grid, or over ``case``, with a variable ``failed``. What
-        failed is NaN, and ``attrs["failures"]`` says why; after Ctrl-C also what was not done.
+        failed is NaN, and ``attrs["failures"]`` says why, in a line for each case; after Ctrl-C also what was
+        not done. Of a trajectory, ``t`` are the times of its save points: one series if those of all cases
+        agree, else over the axes on which they depend. A bisection adds ``bracket_low``, ``bracket_high``,
+        ``bracket_message`` and the other arguments of each bracket.
+
+    Raises:
+        ValueError: The folder has results of another function, or of this one before it was changed.
 
     Examples:
         >>> import mfcore as mf
@@ -75,7 +89,8 @@ def sweep(
         raise ImportError("sweep needs xarray: pip install 'mfcore[xarray]'") from None
     plan, seed = Plan(cases), number_of(rng)
     threads = check.integer(threads, "threads", at_least=1)
-    store = None if folder is None else Store(folder, _name_of(run), seed)
+    fresh = check.boolean(fresh, "fresh")
+    store = None if folder is None else Store(folder, _describing(run, seed), plan, fresh)
     engine = _engine(run, workers, client, threads)
     done: dict[str, tuple[Case, Columns | Failed]] = {}
     rounds, bar = plan.rounds(), _bar(progress)
@@ -102,10 +117,13 @@ def sweep(
         if bar is not None:
             bar.close()
     found = list(done.values())
+    if store is not None:
+        store.end(plan.brackets)
     _warn(found)
     if plan.shape is not None:  # in the order of the grid, whatever came first
         found = [done[key_of(case)] for case in next(plan.rounds())]
-    return dataset(plan, [case for case, _ in found], [outcome for _, outcome in found])
+    outcomes = [outcome for _, outcome in found]
+    return dataset(plan.shape, [case for case, _ in found], outcomes, plan.brackets)
 
 
 def _do(
@@ -133,7 +151,9 @@ def _do(
             outcome = result if isinstance(result, Failed) else columns_of(result)
         except TypeError as error:
             outcome = Failed(str(error))
-        if store and not isinstance(outcome, Failed):
+        if store and isinstance(outcome, Failed):
+            store.fail(left[k], outcome)
+        elif store and not isinstance(outcome, Failed):
             store.write(left[k], outcome)
         done[key_of(left[k])] = left[k], outcome
         if bar is not None:
@@ -160,9 +180,26 @@ def _seed(root: int, case: Case) -> int:
     return int(words.generate_state(1, np.uint64)[0]) >> 1
 
 
-def _name_of(run: Callable[..., Any]) -> str:
+def _describing(run: Callable[..., Any], seed: int) -> Callable[[], Identity]:
+    """A function that describes what results rest on at the time it is called."""
+    known: dict[int, Any] = {}
     named = getattr(run, "func", run)  # of functools.partial
-    return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', type(named).__name__)}"
+    name = f"{module_of(run)}.{getattr(named, '__qualname__', type(named).__name__)}"
+    facts = {"run": name, "rng": seed, "mfcore": build_info()["version"]}
+    own = {key: {key: value} for key, value in facts.items()}
+
+    def describe() -> Identity:
+        found = identity(run, known)
+        if found.code:
+            for key in found.values.keys() & own.keys():
+                entries = found.values.pop(key)
+                found.values[f"global {key}"] = {f"global {entry}": x for entry, x in entries.items()}
+            found.values |= own
+        else:  # the entries of a file, in which an rng is that of all runs
+            found.values = own | found.values
+        return found
+
+    return describe
 
 
 def _result(outcome: Columns | Failed) -> Any:

@@ -1,0 +1,80 @@
+"""Runs in the table of a sweep, grouped over seeds, as pictures take them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..measures._measure import Cloud
+from ..runs._trajectory import Trajectory
+
+_SEEDS = ("rng", "seed", "seeds")  # axes along which runs differ by chance alone
+_WIDTHS = ("neurons", "N", "width")  # last words of axes that are numbers of neurons
+_OWN = ("risk", "error", "status", "network", "failed")  # variables that are no observables
+
+
+def is_table(value: Any) -> bool:
+    """Whether this is an `xarray.Dataset`, such as `mf.sweep` and `mf.load` return."""
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(value, xarray.Dataset)
+
+
+def groups_of(table: Any) -> dict[str, list[Trajectory]]:
+    """The runs of a table by the arguments in which they differ; those of several seeds are one group."""
+    if "risk" not in table or "t" not in table["risk"].dims or "t" not in table.coords:
+        there = ", ".join(map(str, table.data_vars)) or "no variables"
+        raise ValueError(
+            f"trajectories must be a sweep of a function that returns its Trajectory, got a table of {there}"
+        )
+    axes = [name for name in table["risk"].dims if name not in ("t", "replica")]
+    found: dict[str, list[Trajectory]] = {}
+    for place in np.ndindex(*(table.sizes[name] for name in axes)):
+        one = table.isel(dict(zip(axes, place, strict=True)))
+        if bool(one.get("failed", False)):
+            continue
+        said = {name: x.item() for name, x in one.coords.items() if x.ndim == 0 and name != "case"}
+        apart = [f"{_word(name)} = {_short(x)}" for name, x in said.items() if name not in _SEEDS]
+        width = next((x for name, x in said.items() if str(name).rpartition(".")[2] in _WIDTHS), 1)
+        found.setdefault(", ".join(apart) or "mean", []).append(_run(one, width))
+    if not found:
+        raise ValueError("trajectories must have a run that ended, got a sweep whose cases have all failed")
+    return {name: _as_long(runs) for name, runs in found.items()}
+
+
+def _run(one: Any, width: Any) -> Trajectory:
+    """One run of the table, up to its last save point; of its measure only the kind and width are known."""
+    t, risk, error = (one[name].values for name in ("t", "risk", "error"))
+    reached = np.isfinite(t) & np.isfinite(risk.reshape(len(t), -1)).all(axis=1)
+    end = len(t) if reached.all() else int(np.argmin(reached))
+    observed = {
+        str(name): x.values[:end]
+        for name, x in one.data_vars.items()
+        if name not in _OWN and x.dims[:1] == ("t",)
+    }
+    replicas = risk.shape[1:]
+    network = bool(one.get("network", True))
+    final = np.zeros((*replicas, int(width), 1)) if network else Cloud(np.zeros((1, 1)), np.ones(1))
+    return Trajectory(t[:end], risk[:end], error[:end], observed, final, {}, "completed", "")
+
+
+def _as_long(runs: list[Trajectory]) -> list[Trajectory]:
+    """The runs of a group as far as all of them went."""
+    end = min(len(run.t) for run in runs)
+    return [
+        Trajectory(
+            run.t[:end], run.risk[:end], run.error[:end], {k: x[:end] for k, x in run.observed.items()},
+            run.final, {}, run.status, run.message,
+        )
+        for run in runs
+    ]  # fmt: skip
+
+
+def _word(name: Any) -> str:
+    last = str(name).rpartition(".")[2]
+    return {"neurons": "N", "delta": "Δ"}.get(last, last)
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)[:20]
