@@ -62,7 +62,8 @@ def identity(run: Callable[..., Any], known: dict[int, Any] | None = None) -> Id
 def module_of(value: Any) -> str:
     """The module in which a function, a class or the class of an object is defined."""
     named = getattr(value, "func", value)
-    return str(getattr(named, "__module__", None) or type(named).__module__)
+    name = str(getattr(named, "__module__", None) or type(named).__module__)
+    return "__main__" if name == "__mp_main__" else name  # a script, as processes that it starts call it
 
 
 class _Follower:
@@ -115,7 +116,7 @@ class _Follower:
         elif hasattr(value, "__wrapped__"):  # such as what functools.cache returns
             self.follow(value.__wrapped__, name, always=always)
         elif isinstance(value, types.ModuleType | type) or (callable(value) and hasattr(value, "__name__")):
-            self._enter({name: f"{getattr(value, '__module__', '')} {value.__name__}".strip()})
+            self._enter({name: f"{module_of(value)} {value.__name__}"})
         else:
             self._value(value, name)
 
@@ -131,7 +132,7 @@ class _Follower:
                 self.follow(cell.cell_contents, f"{key} of {name}")
             except ValueError:  # a name that the enclosing function has not set yet
                 continue
-        module = function.__module__ or self._home
+        module = module_of(function)
         for path in names_of(code):
             self._global(function.__globals__, module, path)
         for imported in imports_of(code):
@@ -195,7 +196,7 @@ class _Follower:
             parts = list(vars(value).items())
         else:
             parts = []
-        self._enter({f"{name}.kind": f"{type(value).__module__}.{type(value).__qualname__}"})
+        self._enter({f"{name}.kind": f"{module_of(type(value))}.{type(value).__qualname__}"})
         if _users(type(value).__module__):
             self.follow(type(value), type(value).__qualname__)
         for key, part in parts:
