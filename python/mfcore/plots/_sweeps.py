@@ -23,6 +23,8 @@ def is_table(value: Any) -> bool:
 
 def groups_of(table: Any) -> dict[str, list[Trajectory]]:
     """The runs of a table by the arguments in which they differ; those of several seeds are one group."""
+    if "failed" in table and bool(table["failed"].all()):
+        raise ValueError("trajectories must have a run that ended, got a sweep whose cases have all failed")
     if "risk" not in table or "t" not in table["risk"].dims or "t" not in table.coords:
         there = ", ".join(map(str, table.data_vars)) or "no variables"
         raise ValueError(
@@ -38,8 +40,6 @@ def groups_of(table: Any) -> dict[str, list[Trajectory]]:
         apart = [f"{_word(name)} = {_short(x)}" for name, x in said.items() if name not in _SEEDS]
         width = next((x for name, x in said.items() if str(name).rpartition(".")[2] in _WIDTHS), 1)
         found.setdefault(", ".join(apart) or "mean", []).append(_run(one, width))
-    if not found:
-        raise ValueError("trajectories must have a run that ended, got a sweep whose cases have all failed")
     return {name: _as_long(runs) for name, runs in found.items()}
 
 

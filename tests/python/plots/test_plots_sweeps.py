@@ -70,9 +70,13 @@ def test_limits_are_lines_with_the_error_they_state():
     assert {line.get_marker() for line in lines(ax)} == {"None"}
 
 
-def test_a_table_without_trajectories_is_refused():
+def test_a_table_without_trajectories_or_without_any_result_is_refused():
     table = mf.sweep(lambda x: x, {"x": [1, 2]}, workers=1)
     with pytest.raises(
         ValueError, match=r"a sweep of a function that returns its Trajectory, got a table of"
     ):
+        plots.risk(table)
+    with pytest.warns(UserWarning, match="1 of 1 cases failed"):
+        table = mf.sweep(lambda x: 1 / x, {"x": [0]}, workers=1)
+    with pytest.raises(ValueError, match="a sweep whose cases have all failed"):
         plots.risk(table)
