@@ -87,8 +87,9 @@ class _Follower:
         self.found.values.setdefault(self._value_of, {}).update(entries)
 
     def _part(self, value: Any, name: str, always: bool = False) -> None:
-        if value is None or isinstance(value, bool | int | float | str | np.generic):
-            self._enter({name: value.item() if isinstance(value, np.generic) else value})
+        value = value.item() if isinstance(value, np.generic) else value
+        if value is None or isinstance(value, bool | int | float | str):
+            self._enter({name: value})
             return
         if id(value) in self._seen:
             if (first := self._seen[id(value)][0]) != name:
@@ -196,6 +197,10 @@ class _Follower:
             parts = list(vars(value).items())
         else:
             parts = []
+            text = f"{sorted(map(repr, value))}" if isinstance(value, set | frozenset) else repr(value)
+            if not text.startswith("<") and " at 0x" not in text:  # which would tell another process' address
+                self._enter({name: text if len(text) <= 200 else f"SHA-256 {_hash(text.encode())}"})
+                return
         self._enter({f"{name}.kind": f"{module_of(type(value))}.{type(value).__qualname__}"})
         if _users(type(value).__module__):
             self.follow(type(value), type(value).__qualname__)
