@@ -2,7 +2,7 @@
 
 - `_jko`: `mf.JKO`, the method
 - `_rung`: the run; `_start`: atoms or cells of the initial law; `_step`: one movement, by Newton steps
-- `_field`, `_table`: the free energy and its field
+- `_field`: the free energy and its field; `_table`, `_bands`: from tables of features; `_choice` among these
 - `_atoms`, `_cells`: a movement of atoms, and of cells with fixed masses
 
 May use runs, atoms, grids, reductions.

@@ -98,10 +98,18 @@ class PointEnergy:
         self.nonnegative = np.array(reduced.nonnegative)[self.moving]
         self._root = np.sqrt(reduced.weights)
 
+    def features(self, z: FloatArray) -> FloatArray:
+        """Φ_q at points, shape (m, Q)."""
+        return features_at(self.reduced, z, self._threads)
+
+    def gradients(self, z: FloatArray) -> FloatArray:
+        """∂Φ_q/∂z_c at points, shape (m, Q, k)."""
+        return gradients_at(self.reduced, z, self._threads)
+
     def value(self, z: FloatArray, w: FloatArray) -> tuple[FloatArray, float, float, float]:
         """√p_q (f_q − y_q), the energy ½R + (λ/2)∫|z|², the sum of its absolute terms, and R."""
         reduced = self.reduced
-        phi = features_at(reduced, z, self._threads)
+        phi = self.features(z)
         f = np.einsum("m,mq->q", w, phi)  # as fast as BLAS here, without its threads
         residual = self._root * (f - reduced.targets)
         risk = float(residual @ residual) + reduced.noise
@@ -115,7 +123,7 @@ class PointEnergy:
 
     def slopes(self, z: FloatArray) -> FloatArray:
         """√p_q ∂Φ_q/∂z_c for the coordinates that move, shape (m, c, Q)."""
-        full = gradients_at(self.reduced, z, self._threads)
+        full = self.gradients(z)
         return np.ascontiguousarray(full[:, :, self.moving].transpose(0, 2, 1)) * self._root
 
     def potential_gradient(self, z: FloatArray, residual: FloatArray, slopes: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ from ..runs._reduced import reduced_of
 from ..runs._rung import State
 from ._atoms import AtomsEnergy
 from ._cells import CellsEnergy
+from ._choice import energy_of
 from ._field import Evaluated, PointEnergy
 from ._start import gauss_coordinates, start_atoms, start_cells
 from ._step import movement
@@ -37,8 +38,6 @@ _FACTOR = 2.5
 # cosine assumed at least between residual and difference where ρ₀ is Gauss nodes, whose errors and those of
 # the steps may cancel; chosen on the kind `one input` of these
 _ALIGNED_GAUSS = 0.5
-_EVALUATIONS = 40  # evaluations of all features in one step: about ten Newton steps, with second derivatives
-_DEAREST = 0.5  # seconds that one of these may take; else the method refuses
 
 
 class _Point(NamedTuple):
@@ -67,12 +66,7 @@ class JkoRung:
         _check_model(self.reduced)
         self._threads = threads
         start = _measure(self.reduced, method.start)
-        field = PointEnergy(self.reduced, threads)
-        if self.reduced.temperature == 0:
-            points = start_atoms(self.reduced, start, method.count).points
-            field = TableEnergy.around(self.reduced, threads, points)
-            if not isinstance(field, TableEnergy):
-                _check_cost(self.reduced, len(points))
+        field = energy_of(self.reduced, start, method.count, threads)
         of_law = start is None and self.reduced.temperature == 0
         nodes = gauss_coordinates(self.reduced) if of_law else 0
         self._aligned = _ALIGNED_GAUSS if nodes > 1 else ALIGNED
@@ -256,22 +250,8 @@ def _check_model(reduced: ReducedModel) -> None:
     reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
 
 
-def _check_cost(reduced: ReducedModel, atoms: int) -> None:
-    """Refuse features of which one evaluation takes so long that a step would take minutes."""
-    compiled = reduced._compiled
-    if compiled is None:
-        return
-    seconds = 1e-9 * compiled.nanoseconds * atoms
-    if seconds > _DEAREST:
-        raise ValueError(
-            f"mf.JKO would take about {_EVALUATIONS * seconds:.0f} s per step on one core for {atoms} atoms "
-            f"and the {len(reduced.weights)} nodes of these features. Give it fewer nodes, as in "
-            f"mf.solve(model.reduce(nodes=12), …), whose node_error tells what that costs, or a smaller count"
-        )
-
-
 def _measure(reduced: ReducedModel, start: object) -> Cloud | Density | None:
-    """What the user gave, checked against the coordinates."""
+    """Check the start that the user gave against the coordinates."""
     if start is None:
         return None
     assert isinstance(start, Cloud | Density)  # arrays have become one

@@ -66,7 +66,7 @@ def movement(energy: Energy, begin: Evaluated, tau: float) -> Movement:
 
 
 def _stalled(values: list[float]) -> bool:
-    """Whether the last twenty steps gained next to nothing, as at a kink of the features."""
+    """Tell whether the last twenty steps gained next to nothing, as at a kink of the features."""
     return len(values) > 20 and values[-21] - values[-1] <= 1e-6 * (values[0] - values[-1])
 
 

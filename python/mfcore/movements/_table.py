@@ -15,7 +15,7 @@ from ..reductions._model import ReducedModel
 from ._field import PointEnergy
 
 _DEAR = 5_000_000  # nanoseconds per evaluation of all features beyond which separable features are built
-_JUMPS = 250  # series of neighbouring panels may differ by so many times rounding at their common edge
+JUMPS = 250  # series of neighbouring panels may differ by so many times rounding at their common edge
 
 
 class TableEnergy(PointEnergy):
@@ -68,7 +68,7 @@ class TableEnergy(PointEnergy):
         risk = float(residual @ residual) + self._rest
         penalty = self.penalty(z, w)
         size = float(f @ f + self._target @ self._target) + self._rest + penalty
-        return residual, 0.5 * risk + penalty, _JUMPS * size, risk
+        return residual, 0.5 * risk + penalty, JUMPS * size, risk
 
     def slopes(self, z: FloatArray) -> FloatArray:
         """Derivatives of the combinations of nodes, for the coordinates that move, shape (m, c, rank)."""
@@ -91,7 +91,7 @@ class TableEnergy(PointEnergy):
 
 
 def is_dear(reduced: ReducedModel, atoms: int) -> bool:
-    """Whether features cost enough to build separable ones; an estimate, never a measured time."""
+    """Tell whether features cost enough to build separable ones; an estimate, never a measured time."""
     compiled = reduced._compiled
     if compiled is None or compiled.coordinates != 2 or reduced.temperature > 0:
         return False
