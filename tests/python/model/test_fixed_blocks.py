@@ -85,7 +85,7 @@ OF_THE_LIMIT = {
 }
 
 
-def agree(one, two, tolerance):
+def assert_agree(one, two, tolerance):
     np.testing.assert_allclose(one, two, rtol=0, atol=tolerance * np.abs(two).max())
 
 
@@ -94,14 +94,14 @@ def agree(one, two, tolerance):
 @pytest.mark.parametrize("name", OF_NETWORKS)
 def test_networks_move_as_with_a_block_of_vanishing_rate(name, options, block):
     fixed, slow = fixed_and_slow(block, **options)
-    agree(OF_NETWORKS[name](fixed), OF_NETWORKS[name](slow), 1e-10)
+    assert_agree(OF_NETWORKS[name](fixed), OF_NETWORKS[name](slow), 1e-10)
 
 
 @pytest.mark.parametrize("block", ROLES)
 @pytest.mark.parametrize("name", LINEAR)
 def test_kernels_and_their_bounds_are_those_of_a_block_of_vanishing_rate(name, block):
     fixed, slow = fixed_and_slow(block)
-    agree(LINEAR[name](fixed), LINEAR[name](slow), 1e-9)  # bounds divide by the smallest eigenvalue
+    assert_agree(LINEAR[name](fixed), LINEAR[name](slow), 1e-9)  # bounds divide by the smallest eigenvalue
 
 
 @pytest.mark.parametrize("block", ROLES)
@@ -111,7 +111,7 @@ def test_the_limit_moves_as_with_a_block_of_vanishing_rate(name, ridge, block):
     function, tolerance = OF_THE_LIMIT[name]
     law = mf.init.Gaussian(1.0)
     fixed, slow = fixed_and_slow(block, LINE, law, ridge=ridge)
-    agree(function(fixed), function(slow), tolerance)
+    assert_agree(function(fixed), function(slow), tolerance)
 
 
 @pytest.mark.parametrize("block", ROLES)
@@ -120,13 +120,13 @@ def test_the_limit_moves_as_with_a_block_of_vanishing_rate(name, ridge, block):
 )
 def test_noise_moves_neurons_as_with_a_block_of_vanishing_rate(method, block):
     fixed, slow = fixed_and_slow(block, ridge=0.3, temperature=0.02)
-    agree(risks(method)(fixed), risks(method)(slow), 1e-6)  # noise is of the size √rate, 3e-7
+    assert_agree(risks(method)(fixed), risks(method)(slow), 1e-6)  # noise is of the size √rate, 3e-7
 
 
 @pytest.mark.parametrize("block", ROLES)
 def test_kernels_on_the_sphere_are_those_of_a_block_of_vanishing_rate(block):
     fixed, slow = (theory.tangent_kernel(model, X) for model in fixed_and_slow(block, sphere=True))
-    agree(fixed, slow, 1e-12)
+    assert_agree(fixed, slow, 1e-12)
 
 
 @pytest.mark.parametrize("block", ROLES)
@@ -134,8 +134,8 @@ def test_eigenvalues_of_the_flow_are_those_of_a_block_of_vanishing_rate(block):
     fixed, slow = (theory.stability(model, THETA) for model in fixed_and_slow(block, ridge=0.3))
     # A block at rest adds an eigenvalue of the size of its rate to each atom, and one per atom to the mean.
     moving = np.array([np.delete(row, np.abs(row).argmin()) for row in slow.spread])
-    agree(fixed.spread, moving, 1e-10)
-    agree(fixed.mean, np.sort(slow.mean[np.argsort(np.abs(slow.mean))[len(THETA) :]]), 1e-10)
+    assert_agree(fixed.spread, moving, 1e-10)
+    assert_agree(fixed.mean, np.sort(slow.mean[np.argsort(np.abs(slow.mean))[len(THETA) :]]), 1e-10)
     column = {"a": 0, "b": 1}[block]
     slopes = np.delete(mf.grad_psi(fixed_and_slow(block, ridge=0.3)[0], THETA, THETA), column, axis=1)
     assert fixed.residual == pytest.approx(math.sqrt(np.square(slopes).sum() / len(THETA)), rel=1e-12)
@@ -167,5 +167,5 @@ def test_the_gradient_is_that_of_the_energy_in_what_trains(roles):
         # F of N neurons has the gradient ∇Ψ_λ/N.
         slope = (mf.free_energy(model, up) - mf.free_energy(model, down)) / (2 * step)
         want[place] = len(THETA) * slope
-    agree(got, want, 1e-8)  # differences: third derivatives · 1e-10, and 1e-16/1e-5
+    assert_agree(got, want, 1e-8)  # differences: third derivatives · 1e-10, and 1e-16/1e-5
     assert (got[:, list(network.still)] == 0).all()

@@ -1,5 +1,8 @@
 """Searches end when their time is up, say where they are, and give an answer at any temperature."""
 
+import sys
+from unittest.mock import Mock
+
 import mfcore as mf
 import numpy as np
 import pytest
@@ -39,11 +42,15 @@ def test_limits_change_no_bit_and_leave_nothing_behind(call):
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_progress_names_the_search_and_its_rounds(call, capsys):
-    pytest.importorskip("tqdm")
+def test_progress_names_the_search_and_its_rounds(call, monkeypatch):
+    bar = Mock()
+    monkeypatch.setitem(sys.modules, "tqdm.auto", Mock(tqdm=bar))
     CALLS[call](model(), progress=True)
-    shown = capsys.readouterr().err
-    assert ("mf.optimum: " if call == "mf.optimum" else "mf.gibbs: ") in shown
+    search = "mf.optimum: " if call == "mf.optimum" else "mf.gibbs: "
+    shown = bar.return_value
+    assert shown.set_description.call_args.args[0].startswith(search)
+    assert shown.update.call_count == shown.set_description.call_count
+    assert shown.close.called
 
 
 @pytest.mark.parametrize("call", CALLS)
