@@ -26,6 +26,7 @@ HEAD = [
 KINDS = ("published", "exact", "computed")  # in the order of the columns
 # Student's t of six networks: a difference of more standard errors is none that an interval may hide.
 HIDDEN = 2.571
+FEWEST = 6  # networks whose spread tells the error of their mean: t of fewer changes too much with each
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Row:
       errors than six networks leave room for: *not resolved*.
 
     Those out of reach differ, because of a reason that predicts the sign and size of the difference; with no
-    such reason the difference is *unexplained*.
+    such reason the difference is *unexplained*. Means over fewer than six networks are *not resolved* anyway.
 
     Args:
         quantity: What it is, in words.
@@ -53,6 +54,7 @@ class Row:
         error: Standard error of `measured`, if it has chance.
         because: Why the two differ, with the differences that this predicts.
         effect: The size that the row has to resolve; default `expected`, and nothing where that is exactly 0.
+        networks: How many networks `measured` is the mean of, if it is one.
 
     Examples:
         >>> from mfcore.experiments import Because, Row, computed, exact
@@ -74,10 +76,13 @@ class Row:
     error: float | None = None
     because: Because | None = None
     effect: float | None = None
+    networks: int | None = None
 
     @property
     def outcome(self) -> str:
         """The verdict without its reason: *agrees*, *fitted*, *not resolved*, *differs* or *unexplained*."""
+        if self.networks is not None and self.networks < FEWEST:
+            return "not resolved"
         off, reach = self.measured - self.expected, self.reading + self.interval
         if not abs(off) <= reach:
             return "differs" if self.because and self.because.explains(off) else "unexplained"
@@ -96,7 +101,7 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Whether the outcome is *agrees*."""
+        """Tell whether the outcome is *agrees*."""
         return self.outcome == "agrees"
 
     @property
@@ -154,7 +159,9 @@ def averaged(
     sampling = np.zeros_like(values) if stated is None else stated
     error = float(sampling[at]) if values.ndim == 1 else _standard_error(values[at], sampling[at])
     here = float(middle[at])
-    return Row(quantity, here, expected, reading, source, float(half[at]), error or None, because)
+    networks = values.shape[1] if values.ndim == 2 else None
+    interval = float(half[at])
+    return Row(quantity, here, expected, reading, source, interval, error or None, because, networks=networks)
 
 
 def sample(
@@ -166,9 +173,18 @@ def sample(
     because: Because | None = None,
 ) -> Row:
     """A row for the mean of independent values, one of each network."""
-    (middle,), (half,), error = spread(np.atleast_1d(values)[None])
+    values = np.atleast_1d(values)
+    (middle,), (half,), (error,) = spread(values[None])
     return Row(
-        quantity, float(middle), expected, reading, source, float(half), float(error[0]) or None, because
+        quantity,
+        float(middle),
+        expected,
+        reading,
+        source,
+        float(half),
+        float(error) or None,
+        because,
+        networks=len(values),
     )
 
 
@@ -179,6 +195,6 @@ def spread(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _standard_error(values: FloatArray, sampling: FloatArray) -> float:
-    """Of a mean over networks, measured on samples that all of them share."""
+    """Return the standard error of a mean over networks, measured on samples that all of them share."""
     chance = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return float(np.hypot(chance, sampling.mean()))

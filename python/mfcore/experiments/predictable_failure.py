@@ -31,7 +31,7 @@ from ._chance import excess
 from ._panels import along, blank, key, over_limit, quiet, steps_above
 from ._ramps import single
 from ._report import Report
-from ._row import Row, averaged
+from ._row import FEWEST, Row, averaged
 from ._source import Because, about, computed, exact, published
 from ._work import Work
 
@@ -76,8 +76,8 @@ assert conventions.mmn18(STEP).step == H
 class Size:
     """Sizes of the run; the quick run has the same steps, but stops after a tenth of them.
 
-    Two networks of the published length take most of an hour; rows of which their interval says too little
-    are not resolved.
+    Two networks of the published length take most of an hour; the rows about them are not resolved, as six
+    would be needed.
     """
 
     steps: int = STEPS  # of the clock up to which the PDE runs
@@ -162,12 +162,19 @@ def run(work: Work, size: Size) -> Report:
         runs=runs,
         inferred=INFERRED,
         notes=[
-            "The figure's mean |w| starts at 0.397 for κ = 0.4, 0.75 % less than κ, for reasons unknown; "
+            _too_few(size.replicas)
+            + "The figure's mean |w| starts at 0.397 for κ = 0.4, 0.75 % less than κ, for reasons unknown; "
             "that alone makes its first risks 0.03 higher. Its PDE ends at the minimum of d = ∞; ours has "
             "the drift of d = 320, where radii spread and the least risk is higher. The step was found by "
             "fitting, to 2 %, which moves the steep part by 0.03."
         ],
     )
+
+
+def _too_few(networks: int) -> str:
+    if networks >= FEWEST:
+        return ""
+    return f"The rows about the {networks} networks are not resolved, as a mean takes {FEWEST} of them. "
 
 
 def _extrema(limit: ReducedModel) -> tuple[tuple[float, float], tuple[float, float]]:

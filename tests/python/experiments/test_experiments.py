@@ -163,6 +163,13 @@ def test_what_intervals_or_reading_errors_alone_hide_is_not_resolved(
     assert Row("x", measured, expected, reading, PAPER, interval, error).verdict == "not resolved"
 
 
+def test_means_of_fewer_than_six_networks_are_not_resolved():
+    values = np.array([0.9, 1.0, 1.1, 0.95, 1.05, 1.0])
+    verdicts = [sample("x", values[:n], 1.0, 0.0, PAPER).verdict for n in (1, 2, 5, 6)]
+    assert verdicts == ["not resolved"] * 3 + ["agrees"]
+    assert sample("x", values[:5], 7.0, 0.0, PAPER).verdict == "not resolved"  # whatever the difference
+
+
 def test_sources_are_cited_or_exist():
     with pytest.raises(ValueError, match=r"a year in parentheses and a place behind it, got 'from memory'"):
         published("from memory")
