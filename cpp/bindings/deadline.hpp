@@ -41,7 +41,7 @@ decltype(auto) with_gil(Body&& body) {
     return outliving_python(body);
 }
 
-/// Whether this is the thread in which Python handles signals: the others need not ask it.
+/// True if this is the thread in which Python handles signals: the others need not ask it.
 bool on_main_thread();
 
 /// True when the user pressed Ctrl-C. Whatever else a Python signal handler raises passes through the core as
@@ -59,7 +59,7 @@ public:
     void open();
     void close();
     bool passed() const { return Clock::now() >= end_; }
-    /// Whether this deadline has ended a call.
+    /// True if this deadline has ended a call.
     bool expired() const { return expired_; }
     void expire() { expired_ = true; }
     /// The one opened last by this thread, or null.
@@ -84,7 +84,7 @@ public:
     Released& operator=(const Released&) = delete;
 
     bool wants_stop();
-    /// Whether such a call should return now; asked between two steps.
+    /// True if such a call should return now; asked between two steps.
     bool wants_end() { return wants_stop() || Clock::now() >= end_; }
     /// How a call ended that the core says this of: why it was stopped, if it was.
     End because(End end) const { return end == End::out_of_time && ctrl_c_ ? End::interrupted : end; }

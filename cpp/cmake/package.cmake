@@ -1,4 +1,4 @@
-# What embedders need, installed inside the wheel: headers, one archive per level, a CMake package and a file for
+# Files for embedders, installed inside the wheel: headers, one archive per level, a CMake package and a file for
 # pkg-config.
 include(CMakePackageConfigHelpers)
 if(DEFINED SKBUILD)

@@ -27,7 +27,7 @@ set(MFCORE_SEALS OFF)
 if(MFCORE_SEALER AND NOT (MFCORE_SANITIZE OR MFCORE_TESTS OR CMAKE_INTERPROCEDURAL_OPTIMIZATION))
   set(MFCORE_SEALS ON)
 endif()
-# What programs with several levels, and the interface in C, choose from.
+# The levels that programs with several of them, and the interface in C, choose from.
 set(MFCORE_TOGETHER ${MFCORE_LEVELS})
 if(NOT MFCORE_SEALS)
   set(MFCORE_TOGETHER ${MFCORE_DEFAULT_LEVEL})

@@ -75,7 +75,7 @@ class Model:
     rates: Mapping[str, float] | None = field(default=None, hash=False)
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(
             self,
             data: DataLaw,
@@ -146,7 +146,7 @@ class Model:
 
     @cached_property
     def _kept(self) -> dict[str, Any]:
-        """What functions of a model make of it alone and keep for the next call: one entry for each use."""
+        """Keep what functions make of the model alone for the next call: one entry for each use."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:

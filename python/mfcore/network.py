@@ -65,12 +65,12 @@ class Network:
 
     @property
     def has_a(self) -> bool:
-        """Whether a row stores the output weight a."""
+        """Tell whether a row stores the output weight a."""
         return self.output != "one"
 
     @property
     def has_b(self) -> bool:
-        """Whether a row stores the bias b."""
+        """Tell whether a row stores the bias b."""
         return self.bias != "none"
 
     @property
@@ -118,7 +118,7 @@ class Network:
         return _core.Network(self.activation._core, output=self.output, bias=self.bias, sphere=self.sphere)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is compiled is made again where it is unpickled.
+        # Unpickling makes the compiled part again.
         return {name: value for name, value in self.__dict__.items() if name != "_core"}
 
     def _to_config(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ public:
           met_(members),
           memory_(2 * lines_ * members) {}
 
-    /// Where member `rank` writes its numbers of the next meeting. Two meetings alternate between two
+    /// The numbers of member `rank` for the next meeting. Two meetings alternate between two
     /// buffers: a member may be at most one meeting ahead of the slowest reader.
     T* mine(int rank) { return numbers(rank, met_[rank].count + 1); }
 
@@ -46,7 +46,7 @@ public:
         }
     }
 
-    /// What member `other` handed over at the meeting `rank` just left.
+    /// The numbers that member `other` handed over at the meeting `rank` just left.
     const T* of(int rank, int other) { return numbers(other, met_[rank].count); }
 
 private:

@@ -17,13 +17,13 @@ namespace mfcore::inline MFCORE_LEVEL::inline base {
 /// loops whose results do not depend on the number of threads.
 class Crowding {
 public:
-    /// Whether the time of one thread is not known yet: then the next piece should be short.
+    /// True if the time of one thread is not known yet: then the next piece should be short.
     bool learning() const { return alone_ == std::numeric_limits<double>::infinity(); }
 
     /// Threads for the next piece, at most `most`.
     int team(int most) const { return learning() || alone_for_ > 0 ? 1 : most; }
 
-    /// Whether a team that has done `units` of work in so many seconds should give up.
+    /// True if a team that has done `units` of work in so many seconds should give up.
     bool hopeless(double seconds, double units) const { return seconds > kStart + 2 * alone_ * units; }
 
     /// Begin with a guess of the seconds of one thread per unit, where measuring them would take long.

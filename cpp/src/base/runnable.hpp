@@ -4,7 +4,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline base {
 
-/// Whether at least half as many threads again are ready to run as the machine has cores. Members of a team that
+/// True if at least half as many threads again are ready to run as the machine has cores. Members of a team that
 /// meet every microsecond would wait for the scheduler at each of these meetings then. Where the system does
 /// not tell: false. Asked of the system every few milliseconds at most.
 bool cores_are_wanted();

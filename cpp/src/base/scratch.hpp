@@ -17,7 +17,7 @@ namespace mfcore::inline MFCORE_LEVEL::inline base {
 /// runs, one after the other, use the same pages.
 class ScratchStore {
 public:
-    /// What the store of a thread keeps at most until the thread ends.
+    /// Most bytes that the store of a thread keeps until the thread ends.
     static constexpr std::size_t kPerThread = std::size_t{32} << 20;
 
     constexpr explicit ScratchStore(std::size_t most) : most_(most) {}

@@ -37,7 +37,7 @@ void orthogonalise(MatrixXd& w) {
                 const double small = std::sqrt(std::min(squares[i], squares[j]));
                 if (small <= eps * largest) continue;
                 const double product = dot(w.col(i).data(), w.col(j).data(), m);
-                // What one column has along the other may be dropped once it is rounding of the largest.
+                // The component of one column along the other may be dropped once it is rounding of the largest.
                 if (std::abs(product) <= eps * largest * big) continue;
                 rotated = true;
                 const double ratio = (squares[j] - squares[i]) / (2 * product);

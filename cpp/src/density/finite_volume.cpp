@@ -227,7 +227,7 @@ private:
         return moved && h_ * report.descent > 0 ? change / (h_ * report.descent) : 0;
     }
 
-    /// Whether the step just tried was too long; then the next one is shorter.
+    /// True if the step just tried was too long; then the next one is shorter.
     bool shorter(const FiniteVolume::Report& report) {
         ++counts_.evaluations;
         const double stiff = stiffness(report);

@@ -178,7 +178,7 @@ private:
             }
             if (trial.fine) {
                 accept();
-                // What is kept is more accurate than the estimate, which is of order h^2.
+                // The kept result is more accurate than the estimate, which is of order h^2.
                 c.h *= std::min(5.0, 0.9 / std::sqrt(trial.clipped()));
                 return End::reached;
             }
@@ -188,7 +188,7 @@ private:
         }
     }
 
-    /// Whether to change the coupling to that of `other`. What counts is how far it goes for its work: a step
+    /// True to change the coupling to that of `other`. The criterion is the time covered for its work: a step
     /// of the same error would be 1/sqrt(error) as long. But lagged steps at the limit of their stability
     /// keep stiff modes alive, which the other coupling has to damp first: it gets a chance where the size of
     /// steps stagnates, and soon has to show that they have grown.

@@ -33,7 +33,7 @@ public:
           values_(tiles.tiles() * chunk * kWidth),
           slopes_(slopes ? values_.size() : 0) {}
 
-    /// Of tile t, from sample q on.
+    /// Values of tile t, from sample q on.
     double* value(Index t, Index q = 0) { return values_.data() + (t * chunk_ + q) * kWidth; }
     double* slope(Index t, Index q = 0) {
         return slopes_.empty() ? nullptr : slopes_.data() + (t * chunk_ + q) * kWidth;
@@ -87,7 +87,7 @@ void weigh(Index rows, const double* value, const double* masses, double* partia
     for (; q < rows; ++q) partial[q] = simd::sum<double>(products(q));
 }
 
-/// What a measure adds up to on samples, f_q = sum_i m_i a_i sigma(z_qi), tile by tile.
+/// The sums of a measure on samples, f_q = sum_i m_i a_i sigma(z_qi), tile by tile.
 class Field {
 public:
     virtual ~Field() = default;
@@ -221,7 +221,7 @@ Index potential_of(const Network& network, ConstMat theta, const Measure* rho, c
         const ConstMat batch = chunks.x();
         const double* const y = chunks.y();
         const Index rows = batch.rows;
-        // What the chunk before adds to the sums waits until here: a tile is fetched once for both, its
+        // The contribution of the previous chunk to the sums waits until here: a tile is fetched once for both, its
         // activations take the place of those just read, and threads meet once a chunk.
         if (wanted || shared) {
             for_shares(tiles.tiles(), threads, [&](Index t) {

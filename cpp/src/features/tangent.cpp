@@ -125,7 +125,7 @@ void tangent_kernel(const Network& network, const Measure& rho, const Rates& rat
     const bool value = network.output == Output::trained, sphere = network.sphere;
     const double of_b = network.trains_b() ? rates.b : 0.0;
     BlockRows left(x.rows, value, sphere), right(other ? y.rows : 0, value, sphere);
-    // What multiplies r_b + r_w <x, x'>.
+    // The factor of r_b + r_w <x, x'>.
     FilledScratch<double> slopes(x.rows * y.rows);
     const Mat B(slopes.data(), x.rows, y.rows);
     const Index rows = (x.rows + kTile - 1) / kTile, cols = (y.rows + kTile - 1) / kTile;

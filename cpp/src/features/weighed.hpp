@@ -33,7 +33,7 @@ struct Weighed {
     static Index at(Index q, int r) { return (q * R + r) * kLanes; }
 };
 
-/// Where the sums of a tile are; null where they are not wanted.
+/// Pointers to the sums of a tile; null where they are not wanted.
 struct TileSums {
     double* value;            ///< sum_q e_q s_qi
     double* slope = nullptr;  ///< sum_q e_q s'_qi, only with x

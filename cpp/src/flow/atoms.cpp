@@ -122,7 +122,7 @@ struct PanelAtoms {
         const double value = z[i * columns + c];
         return walls[static_cast<std::size_t>(c)] ? std::max(value, 0.0) : value;
     }
-    /// Whether some of them wait at a wall and others do not.
+    /// True if some of them wait at a wall and others do not.
     bool cut() const {
         for (Index c = 0; c < columns; ++c) {
             if (!walls[static_cast<std::size_t>(c)]) continue;
@@ -149,7 +149,7 @@ std::pair<double, double> tail_of(const Panels& panels, std::size_t p, const Pan
     return {panels.weight[p] * tail, (panels.atol + panels.rtol * largest) * (cut ? panels.at_wall : 1)};
 }
 
-/// Whether no panel has last coefficients beyond what is tolerated.
+/// True if no panel has last coefficients beyond what is tolerated.
 bool resolved(const Panels& panels, const std::vector<bool>& walls, const double* z, Index columns) {
     for (std::size_t p = 0; p < panels.weight.size(); ++p, z += panels.nodes * columns) {
         const PanelAtoms at{walls, z, panels.nodes, columns};

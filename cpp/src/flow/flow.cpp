@@ -82,7 +82,7 @@ public:
     }
 
 private:
-    /// Whether slope s is used: those of the stages, and beyond them that at the end of a step and a scratch.
+    /// True if slope s is used: one of the stages, that at the end of a step, or a scratch.
     bool needs(int s) const {
         const int stages = params_.scheme == Scheme::euler ? 1 : params_.scheme == Scheme::heun ? 2 : 4;
         return s < stages || (s == 2 && params_.scheme == Scheme::heun) || (s == 4 && measured_);

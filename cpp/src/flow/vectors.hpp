@@ -10,7 +10,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline flow {
 
-/// What `body` returns, or `out_of_time` if that was wanted in its midst: it leaves the state as it was then.
+/// The result of `body`, or `out_of_time` if it was stopped in its midst: it leaves the state as it was then.
 template <class Body>
 End unless_interrupted(Body&& body) {
     try {

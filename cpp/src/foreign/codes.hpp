@@ -1,5 +1,5 @@
 #pragma once
-// What all functions of mfcore.h share: exceptions as codes, checks of pointers and counts, and the functions of this
+// Parts that all functions of mfcore.h share: exceptions as codes, checks of pointers and counts, and the functions of this
 // level, which functions.hpp lists.
 #include <cstdint>
 #include <cstdio>
@@ -43,7 +43,7 @@ inline void require_count(std::int64_t count, const char* name) {
             count);  // so that products are no overflow
 }
 
-/// What an mfcore_activation points to.
+/// The activation behind an mfcore_activation.
 const Activation& activation_of(const mfcore_activation* activation);
 
 decltype(mfcore_message) last_message;

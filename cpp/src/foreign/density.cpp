@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kCompressed = 1e-12;  // of the largest feature: what compression may leave out
 
-/// What an mfcore_density points to.
+/// The object behind an mfcore_density.
 struct DensityHandle {
     double* mass;
     Index cells;

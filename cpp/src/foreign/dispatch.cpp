@@ -28,7 +28,7 @@ struct Level {
 #define MFCORE_LISTED(level) {#level, &mfcore::level::foreign::c_functions},
 constexpr Level kInstalled[] = {MFCORE_EACH_LEVEL(MFCORE_LISTED)};  // the best one last
 
-/// Whether this machine runs the level. One that is no level of x86-64 was compiled for this machine alone.
+/// True if this machine runs the level. One that is no level of x86-64 was compiled for this machine alone.
 bool usable(std::string_view level) {
     if (level[0] != 'v') return true;
     for (const char* name : mfcore::cpu::levels())
@@ -45,7 +45,7 @@ const Level* choose() {
     return best;
 }
 
-/// What choose() said when it was first asked.
+/// The level that choose() returned when it was first called.
 const Level* chosen() {
     static constinit std::atomic<const Level*> known{nullptr};
     const Level* level = known.load(std::memory_order_relaxed);

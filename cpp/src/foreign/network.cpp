@@ -12,7 +12,7 @@
 namespace mfcore::inline MFCORE_LEVEL::inline foreign {
 namespace {
 
-/// What an mfcore_network points to.
+/// The object behind an mfcore_network.
 struct Handle {
     Network network;
     StepParams forces;

@@ -211,7 +211,7 @@ private:
         k00 += one_.offset * mean2 + two_.offset * mean1 + one_.offset * two_.offset;
         simd::store(out.k00 + c, k00);
         if (!slopes) return;
-        // Of parallel neurons K20 w/R + K11 w' is along w, and both terms may be far larger than their sum.
+        // For parallel neurons K20 w/R + K11 w' is along w, and both terms may be far larger than their sum.
         const auto parallel = g.s < pack(kParallel);
         const Pack zero{};
         simd::store(out.k11 + c, out.k20 ? select(parallel, zero, k11) : k11);

@@ -27,7 +27,7 @@ public:
         }
     }
 
-    /// Whether this serves pairs of neurons with the activations of both sides.
+    /// True if this serves pairs of neurons with the activations of both sides.
     static bool serve(const Side& first, const Side& second, bool slopes) {
         const auto is_erf = [](const Side& side) {
             return facts(*side.sigma).form == Facts::Form::erf && !side.has_b;

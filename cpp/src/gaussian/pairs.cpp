@@ -34,8 +34,8 @@ void check(const Side& first, const Side& second) {
     require(first.d == second.d, "other", "must have as many inputs as theta", second.d);
 }
 
-/// Whether sigma itself jumps: what it takes on the two sides of a kink differs by more than rounding and slopes
-/// of up to 1e6 make.
+/// True if sigma itself jumps: its values on the two sides of a kink differ by more than rounding and slopes of up
+/// to 1e6 explain.
 bool jumps_at(const Activation& sigma, double kink) {
     constexpr double kNear = 1e-14;
     const double gap = kNear * std::max(1.0, std::abs(kink));

@@ -34,7 +34,7 @@ inline std::size_t to_size(Index n) { return static_cast<std::size_t>(n); }
 /// Equal masses of n neurons in place of null weights; nothing where there are weights.
 FilledScratch<double> masses_unless(const double* weights, Index n);
 
-/// Whether sigma has kinks, at which sigma' jumps.
+/// True if sigma has kinks, at which sigma' jumps.
 inline bool has_kinks(const Activation& sigma) { return sigma.is_piecewise() || !facts(sigma).kinks.empty(); }
 
 /// No bias and no kink but at 0: sigma(t) = slope t + jump t_+.
@@ -62,7 +62,7 @@ struct Threshold {
           mean(R * normal.density - gap * normal.tail) {}
 };
 
-/// Of a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
+/// For a list of pairs, K00 = E[s1(g1) s2(g2)], K10 = E[s1' s2], K20 = R1 E[s1'' s2], K11 = E[s1' s2'] (s'' as
 /// a distribution; eqs. (4.2), (4.3)); K01 and K02 are K10 and K20 with the two neurons swapped.
 struct PairExpectations {
     double* k00;

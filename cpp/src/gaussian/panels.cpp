@@ -21,7 +21,7 @@ constexpr double kFarOff = 13;    // standard deviations beyond which a kink is 
 constexpr double kSharp = 1e-13;  // widths that are none
 constexpr double kMostPanels = 1 << 12;
 
-/// What a quadrature over sigma has to know.
+/// Facts about sigma that a quadrature needs.
 struct Analytic {
     std::span<const double> kinks;
     double strip;  ///< between kinks

@@ -37,7 +37,7 @@ struct FarPairs {
 
 class PairTiles {
 public:
-    /// What tiles become, or which sums are added to: K00, sums of K00, K11 with all sums, K11.
+    /// The result of a tile, or the sums it is added to: K00, sums of K00, K11 with all sums, K11.
     enum class Want { matrix, value, gradient, slopes };
 
     static constexpr Index kRows = simd::kBytes == 64 ? 4 : 2;  ///< of a block: as many as registers hold

@@ -61,7 +61,7 @@ Pair orthonormal_rows(ConstMat a) {
 Pair cut(const OwnMatrix& table, double tolerance) {
     require(tolerance >= 0, "tolerance", "must be >= 0", tolerance);
     check_stop();
-    // Of a wide table, one with the same columns' span and singular values.
+    // A wide table is replaced by one with the same span of columns and the same singular values.
     const OwnMatrix side =
         table.cols > table.rows ? transposed(qr_of(transposed(table.view()).view()).right.view()) : table;
     const Index s = std::min(side.rows, side.cols);

@@ -48,7 +48,7 @@ decltype(auto) with_kernel(const Activation& sigma, Body&& body) {
     });
 }
 
-/// Whether a kernel works on vectors in registers; the others work on spans in memory.
+/// True if a kernel works on vectors in registers; the others work on spans in memory.
 template <class Kernel, class T>
 concept OfVectors = requires(const Kernel& kernel, Vec<T> t) { kernel(t); };
 inline bool is_of_vectors(const Activation& sigma) {

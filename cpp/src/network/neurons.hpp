@@ -34,7 +34,7 @@ public:
         for_packed(0, tiles_, threads, [&](Index t) { pack(network, theta, 0, t); });
     }
 
-    /// Of `count` neurons in R^d, whose rows get(first, n) hands out piece by piece: they are in memory once.
+    /// Tiles of `count` neurons in R^d, whose rows get(first, n) hands out piece by piece: they are in memory once.
     /// `finite` tells whether all of them are.
     template <class Get>
     NeuronTiles(const Network& network, Index count, Index d, const Get& get, int threads, bool& finite)
@@ -58,7 +58,7 @@ public:
         finite = all;
     }
 
-    /// Of rows that keep their w, in the caller's memory, from which tiles are borrowed.
+    /// Tiles of rows that keep their w in the caller's memory, from which tiles are borrowed.
     static NeuronTiles of_rows(const Network& network, Mat theta, int threads) {
         NeuronTiles made(network, theta, Unfilled{});
         made.for_packed(0, made.tiles_, threads, [&](Index t) { made.pack_scalars(network, theta, 0, t); });

@@ -75,7 +75,7 @@ void WideAverages::evaluate(double m, double R, const Outputs& out) const {
     for (std::size_t i = 0; i < pairs; ++i) {
         const double weight = nodes_[i].weight;
         const std::size_t plus = 2 * i, minus = plus + 1;
-        // Of a step its odd part, which cancels at m = 0 without rounding.
+        // A step counts by its odd part, which cancels at m = 0 without rounding.
         const auto value = [&](std::size_t k) {
             if (step) return std::copysign(0.5 - A[k], -tau[k]);
             return R * (std::max(-tau[k], 0.0) + (B[k] - size[k] * A[k]));

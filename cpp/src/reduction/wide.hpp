@@ -17,7 +17,7 @@ class WideAverages {
 public:
     WideAverages(const Activation& sigma, double d);
 
-    /// Whether sigma has this form and the nodes of the noise are enough at m and R.
+    /// True if sigma has this form and the nodes of the noise are enough at m and R.
     bool applies(double m, double R) const {
         return !nodes_.empty() && R >= least_ && std::abs(std::abs(m) - R) >= reach_;
     }

@@ -121,8 +121,8 @@ private:
         tiles::forward<T, R>(x, w, nullptr, z_.data() + (t - tile0_) * kWidth, stride_);
     }
 
-    /// Whether what the coefficients of the samples x, a and b are about to leave is finite for all members,
-    /// by sums of sizes. They meet here.
+    /// True if the coefficients of the samples x, a and b leave finite numbers for all members, judged by
+    /// sums of sizes. They meet here.
     bool all_bounded(MatView<const T> x) {
         double sum = 0;
         if constexpr (std::is_same_v<T, double>) {  // only they are in rows

@@ -9,7 +9,7 @@
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
 inline constexpr Index kDirectSteps = 32;  // after which pre-activations are computed anew
-/// Of one tile; half of it for two. Measured: 1.1 times the speed of blocks there, 2 at 10 (one tile); 1.7 times
+/// The largest dimension for one tile; half of it for two. Measured: 1.1 times the speed of blocks there, 2 at 10 (one tile); 1.7 times
 /// at 32, 2.9 at 5 (two).
 inline constexpr Index kDirectDimension = 64;
 
@@ -27,7 +27,7 @@ Index direct_steps(const Kernel& kernel, const Network& network, const SgdParams
     const T inverse_count = T(1) / static_cast<T>(tiles.count()), ridge = static_cast<T>(params.ridge);
     const bool trains_a = network.output == Output::trained, trains_b = network.trains_b();
     T* const w = tiles.w(0);
-    // Where coordinate j of vector r lies.
+    // The address of coordinate j of vector r.
     const auto at = [&](Index j, int r) { return w + ((r / R) * d + j) * width + (r % R) * lanes; };
     Vec a[V], b[V] = {}, real[V];  // real: 1 for neurons, 0 for what fills the tile
     T numbers[V * lanes];

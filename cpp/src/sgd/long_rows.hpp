@@ -11,7 +11,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
-/// Whether neurons are so few, and their weight vectors so long, that they lie along the lanes.
+/// True if neurons are so few, and their weight vectors so long, that they lie along the lanes.
 inline bool is_of_long_rows(Index count, Index d) { return count <= 4 && d >= 64; }
 
 /// Sum of term(j) over j < d, where term(j, V{}) are all those of a vector V at once, or of one number.

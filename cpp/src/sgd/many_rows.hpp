@@ -111,7 +111,7 @@ private:
         }
     }
 
-    /// Where values and then slopes of a tile on the chunk of samples from q are.
+    /// Values and then slopes of a tile on the chunk of samples from q.
     double* activations(Index tile, Index q, double* otherwise) {
         return keeps_ ? kept_.data() + (tile * chunks_ + q / kChunk) * 2 * kChunk * kWidth : otherwise;
     }

@@ -9,7 +9,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline sgd {
 
-/// Whether steps are done one after the other on neurons that never leave the first-level cache: a few long rows,
+/// True if steps are done one after the other on neurons that never leave the first-level cache: a few long rows,
 /// or those of one tile or of two.
 inline bool is_direct(const Network& network, const SgdParams& params, Index d, Index count, Index tiles) {
     if (params.batch > 1 || params.block > 0 || params.temperature > 0) return false;

@@ -138,7 +138,7 @@ private:
     /// last finite state.
     void advance_blocks(Index blocks, Index last, int threads) {
         if (!starts()) back_up(threads);
-        // Where steps are long, members of a team wait for the scheduler hardly longer than they work, and
+        // Members of a team with long steps wait for the scheduler hardly longer than they work, and
         // learning alone would take long.
         if (crowding_.learning() && step_cost() >= 200'000)
             crowding_.expect(4e-9 * static_cast<double>(step_cost() * steps_));
@@ -226,7 +226,7 @@ private:
         return done;
     }
 
-    /// Of blocks `begin` to `end` - 1, as far as the segment goes.
+    /// Samples of blocks `begin` to `end` - 1, as far as the segment goes.
     MatView<const T> samples_of(Index begin, Index end) const {
         const Index last = std::min(rows_of(end), samples_.rows());
         return samples_.x(std::min(rows_of(begin), last), last);

@@ -20,7 +20,7 @@ public:
     Samples(SamplerPtr sampler, std::uint64_t seed)
         : sampler_(std::move(sampler)), seed_(seed), d_(sampler_->dimension()) {}
 
-    /// Whether a segment takes the same memory however long it is.
+    /// True if a segment takes the same memory however long it is.
     bool in_pieces() const { return sampler_->concurrent(); }
     /// Begin a segment: samples first .. first + rows - 1, in blocks of `block`, drawn at most `chunk` at a time.
     void open(Index first, Index rows, Index block, Index chunk) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the threads of a team have in common while they do a block of steps (block.hpp, batch.hpp).
+// Data that the threads of a team share while they do a block of steps (block.hpp, batch.hpp).
 #include <atomic>
 #include <vector>
 

@@ -37,7 +37,7 @@ inline bool to_errors(const double* y, Index neurons, Index samples, double* sum
 
 inline double fastest(const Rates& rates) { return std::max({rates.a, rates.b, rates.w}); }
 
-/// Whether no step of size h can leave the finite numbers, given sums of the sizes of values, of slopes, of
+/// True if no step of size h can leave the finite numbers, given sums of the sizes of values, of slopes, of
 /// output weights and of errors (each stands for the largest of its terms), and the samples.
 inline bool is_bounded(double h, const Rates& rates, double values, double slopes, double a,
                        const double* errors, ConstMat x) {

@@ -47,7 +47,7 @@ private:
     std::vector<std::uint8_t> bits_;
 };
 
-/// What a step did to a tile.
+/// The outcome of a step for a tile.
 struct TileMoved {
     bool finite;   ///< the weights after it, and what they moved by
     bool reached;  ///< whether a small weight has become as large as `reach`

@@ -1,5 +1,5 @@
 #pragma once
-// What a run of SGD asks of its neurons beside steps: where they begin, and what they predict meanwhile.
+// The neurons of a run of SGD apart from its steps: their start, and their predictions meanwhile.
 #include <utility>
 #include <vector>
 
@@ -15,7 +15,7 @@ public:
     explicit Start(ConstMat rows) : rows_(rows), count_(rows.rows) {}
     Start(Index count, StartRows get) : get_(std::move(get)), count_(count) {}
 
-    /// Whether a run can begin again here.
+    /// True if a run can begin again here.
     bool there() const { return get_ || rows_.rows > 0; }
     /// Forget rows in the caller's memory.
     void forget_rows() { rows_ = {}; }

@@ -27,7 +27,7 @@ constexpr Index kLongBlock = 32, kFewBlocks = 4;
 constexpr Index kNarrow = 256;  // neurons that are too few to be shared out
 constexpr Index kLong = 4096;   // samples that are many even for them
 
-/// Whether weight decay and noise alone keep finite numbers finite.
+/// True if weight decay and noise alone keep finite numbers finite.
 bool harmless(double h, const StepParams& params) {
     const double rate = fastest(params.rates);
     return h * rate * params.ridge <= 2 && params.ridge <= 1e100 &&
@@ -125,8 +125,8 @@ bool checked_step(const Network& network, Mat theta, ConstMat x, const double* y
         theta.rows, [&](auto width) { return with(ManyRows<width()>(network, theta, x, params)); });
 }
 
-/// Whether the blocks of a run are done in the caller's rows: where they are long, or few. Not where the user's
-/// own function, which may throw, would leave some of them done.
+/// True if the blocks of a run are done in the caller's rows: they are long or few, and no function of the user's,
+/// which may throw, would leave some of them done.
 bool suits_in_place(const Network& network, Mat theta, ConstMat x, const double* h, const SgdParams& sgd,
                     const StepParams& params) {
     const Index block = choose_steps(network, sgd, x.cols);

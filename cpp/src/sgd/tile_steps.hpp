@@ -1,6 +1,6 @@
 #pragma once
-// What many samples do to one tile of neurons, chunk by chunk while its activations are in the first-level
-// cache: shares of predictions, and what the tile moves by.
+// The effect of many samples on one tile of neurons, chunk by chunk while its activations are in the first-level
+// cache: shares of predictions, and the move of the tile.
 #include <cmath>
 
 #include "base/simd.hpp"
@@ -21,7 +21,7 @@ void add_shares(const T* a, Index rows, const T* value, T* f) {
     }
 }
 
-/// What a tile's a and b move by, per unit of their step size.
+/// The moves of a tile's a and b, per unit of their step size.
 template <class T, int R>
 struct TileSums {
     simd::Vec<T> a[R] = {}, b[R] = {};

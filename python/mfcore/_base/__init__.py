@@ -1,4 +1,4 @@
-"""What every room uses: checks of arguments, seeds, files, the registry of configurable classes.
+"""Tools of every room: checks of arguments, seeds, files, the registry of configurable classes.
 
 - `check`: every refusal of an argument, as a message that names argument, rule and value
 - `places`: save points and the like, as a list or as a number of even ones

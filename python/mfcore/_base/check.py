@@ -122,7 +122,7 @@ def squares(values: FloatArray, name: str) -> None:
 
 
 def finite(values: FloatArray) -> bool:
-    """Whether all entries are finite. Few are multiplied by themselves, which is the quickest call."""
+    """Tell whether all entries are finite. Few are multiplied by themselves, which is the quickest call."""
     if values.size <= _FEW and isfinite(np.vdot(values, values)):
         return True
     return _core.all_finite(values)
@@ -246,7 +246,7 @@ def labels(value: Any, name: str, count: int) -> FloatArray:
 
 
 def _is_plain(value: Any) -> TypeGuard[FloatArray]:
-    """Whether `value` is a small array that passes every check and is used as it is."""
+    """Tell whether `value` is a small array that passes every check and is used as it is."""
     return (
         type(value) is np.ndarray
         and value.dtype is _FLOAT64
@@ -264,7 +264,7 @@ def _fits(shape: tuple[int, ...], wanted: Sequence[int | None]) -> bool:
 
 
 def _is_real(value: Any) -> bool:
-    """Whether `value` is one real number, and not a truth value, string, masked entry or array of several."""
+    """Tell whether `value` is one real number: no truth value, string, masked entry or array of several."""
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and value.dtype.kind in "fiu" and not isinstance(value, np.ma.MaskedArray)
     return isinstance(value, numbers.Real | np.integer | np.floating) and not isinstance(value, bool)

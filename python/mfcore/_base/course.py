@@ -98,7 +98,7 @@ def at(value: Force, t: float) -> float:
 
 
 def changes(model: Any) -> bool:
-    """Whether a force of the model is a function of t."""
+    """Tell whether a force of the model is a function of t."""
     return isinstance(model.ridge, Course) or isinstance(model.temperature, Course)
 
 

@@ -44,7 +44,7 @@ def described(value: Any, where: str) -> Described:
             pass
     if dataclasses.is_dataclass(value):
         fields = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if f.init and f.compare]
-        # What is left at None is left out, as in files.
+        # Fields that are None are left out, as in files.
         entries = {f"{where}.{name}": entry for name, entry in fields if entry is not None}
         return {f"{where}.kind": type(value).__name__, **_joined(entries)}
     return {where: OPAQUE}
@@ -79,7 +79,7 @@ def _of_list(value: Any, where: str) -> Described:
 
 
 def _same(stored: Described, given: Described, name: str) -> bool:
-    """Whether two entries are equal, NaN counting as equal to NaN."""
+    """Tell whether two entries are equal, NaN counting as equal to NaN."""
     if (name in stored) != (name in given):
         return False
     one, other = stored[name], given[name]

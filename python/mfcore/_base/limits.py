@@ -33,7 +33,7 @@ class Limit:
 
     @property
     def expired(self) -> bool:
-        """Whether this deadline has ended a call of the core."""
+        """Tell whether this deadline has ended a call of the core."""
         return self._deadline.expired
 
     def __enter__(self) -> Limit:

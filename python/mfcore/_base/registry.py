@@ -43,7 +43,7 @@ def configurable_module(module: ModuleType) -> None:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """What `module` offers: its ``__all__``, or else the public names it defines itself."""
+    """Return the names that `module` offers: its ``__all__``, else the public names it defines itself."""
     names = getattr(module, "__all__", None)
     if names is None:
         own = vars(module).items()

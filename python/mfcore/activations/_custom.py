@@ -142,7 +142,7 @@ def _text(value: Any, name: str) -> str:
 
 
 class _Path(str):
-    """Where a function is imported from, as module:qualname."""
+    """The import path of a function, as module:qualname."""
 
 
 def _imported(path: str) -> Any:

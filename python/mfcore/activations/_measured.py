@@ -1,4 +1,4 @@
-"""What the values of a function show: whether slopes are right, and how far from the line it is analytic."""
+"""Measure a function by its values: whether slopes are right, and how far from the line it is analytic."""
 
 from __future__ import annotations
 

@@ -37,5 +37,5 @@ def separated(
 
 
 def inside(box: FloatArray, z: FloatArray) -> bool:
-    """Whether the box holds all of these atoms."""
+    """Tell whether the box holds all of these atoms."""
     return bool(((z >= box[:, 0]) & (z <= box[:, 1])).all())

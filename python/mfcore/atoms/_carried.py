@@ -247,7 +247,7 @@ class Carried:
     ) -> tuple[Mesh, FloatArray, float]:
         """Halve panels that the refused step would not resolve, and unite halves that one panel resolves."""
         assert self._coarsest is not None
-        # Where the atoms are, and where the step leads: both are as smooth as the map from x is so far.
+        # The atoms before and after the step: both are as smooth as the map from x is so far.
         both = np.concatenate([z, next_], axis=1)
         walls = np.resize(self._walls, both.shape[1]).tolist()
         while True:
@@ -264,7 +264,7 @@ class Carried:
         return mesh, self.clamped(both[:, : z.shape[1]]), slack
 
     def _is_dear(self, atoms: int) -> bool:
-        """Whether features cost enough to build separable ones; an estimate, never a measured time."""
+        """Tell whether features cost enough to build separable ones; an estimate, never a measured time."""
         features = self._reduced._compiled
         if features is None or features.coordinates != 2 or self._method.method != "dopri5":
             return False

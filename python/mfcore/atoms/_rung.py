@@ -120,7 +120,7 @@ class AtomRung:
 
     @property
     def clock(self) -> FixedClock | None:
-        """Of fixed steps."""
+        """The clock of fixed steps, if the method has them."""
         return self._atoms.clock
 
     @property
@@ -212,7 +212,7 @@ class AtomRung:
         return {}
 
     def state(self) -> State:
-        """That of the atoms, and of those they are compared with."""
+        """Return the state of the atoms, and of those they are compared with."""
         companions = [] if self._companions is None else self._companions.runs
         parts = [labelled(f"companion{k}", run.state()) for k, run in enumerate(companions)]
         return reduce(or_, parts, self._atoms.state())

@@ -76,7 +76,7 @@ def _list(_: argparse.Namespace) -> None:
 
 
 def _is_method(thing: Any) -> bool:
-    """Whether `mf.solve` takes instances of it."""
+    """Tell whether `mf.solve` takes instances of it."""
     return inspect.isclass(thing) and hasattr(thing, "begin")
 
 

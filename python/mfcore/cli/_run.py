@@ -193,12 +193,12 @@ def _value(text: str) -> Any:
 
 
 def _watched(arguments: argparse.Namespace) -> bool:
-    """Whether to show a progress bar: as asked for, else where somebody sees it."""
+    """Tell whether to show a progress bar: as asked for, else where somebody sees it."""
     return watched() if arguments.progress is None else bool(arguments.progress)
 
 
 def watched() -> bool:
-    """Whether to show a progress bar: tqdm is installed and somebody sees the output."""
+    """Tell whether to show a progress bar: tqdm is installed and somebody sees the output."""
     try:
         import tqdm  # noqa: F401
     except ImportError:

@@ -20,7 +20,7 @@ class Termination:
         return 128 + (signal.SIGTERM if self.came else signal.SIGINT)
 
     def told(self, message: str) -> str:
-        """What a run says about its end, with the name of what ended it."""
+        """Return the message of a run about its end, with the name of the signal that ended it."""
         return message.replace("Ctrl-C", "SIGTERM") if self.came else message
 
     def _stop(self, number: int, frame: FrameType | None) -> None:

@@ -50,7 +50,7 @@ class Dataset(DataLaw):
     d: int = field(init=False)
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:

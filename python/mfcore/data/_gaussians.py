@@ -91,7 +91,7 @@ class AnisotropicGaussians(DataLaw):
     basis: FloatArray | None = None
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(
             self,
             d: float,

@@ -59,7 +59,7 @@ class MultiIndex(DataLaw):
     noise: float = 0.0
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(
             self,
             d: float,

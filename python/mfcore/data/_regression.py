@@ -40,7 +40,7 @@ class Teacher(DataLaw):
     d: int = field(init=False)
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(self, network: Network, theta: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
@@ -105,7 +105,7 @@ class Linear(DataLaw):
     d: int = field(init=False)
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(
             self, w: npt.ArrayLike, cov: npt.ArrayLike | None = None, noise: float = 0.0
         ) -> None: ...

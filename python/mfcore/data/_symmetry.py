@@ -1,4 +1,4 @@
-"""What a law tells the reductions: the few numbers through which inputs act, their distribution, and y.
+"""The symmetry of a data law: the few numbers through which inputs act, their distribution, and y.
 
 Plain descriptions: quadrature rules for them are in the room `reductions`.
 """

@@ -81,7 +81,7 @@ def initial_grid(reduced: ReducedModel, method: PDE) -> tuple[Grid, FloatArray]:
 
 
 def starts_sharp(reduced: ReducedModel, method: PDE) -> bool:
-    """Whether the initial law knows a moving coordinate exactly: nothing is smooth then."""
+    """Tell whether the initial law knows a moving coordinate exactly: nothing is smooth then."""
     if method.start is not None or not hasattr(reduced.initial, "support"):
         return False
     limits = zip(reduced.initial.support(), reduced.rates, strict=True)

@@ -68,7 +68,7 @@ class Solvers(NamedTuple):
 
 
 class Discretisation:
-    """What all grids of one run share: the scheme, the sizes of steps, and the order."""
+    """The settings that all grids of one run share: the scheme, the sizes of steps, and the order."""
 
     def __init__(self, reduced: ReducedModel, method: PDE, scheme: str, threads: int) -> None:
         self._reduced, self._method, self._scheme, self._threads = reduced, method, scheme, threads

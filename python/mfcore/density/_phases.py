@@ -1,4 +1,4 @@
-"""What a density does next, and all that its run knows between two calls."""
+"""The next task of a density, and all that its run knows between two calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIRST_RECORD = 2.0**-20  # time at which the error is first recorded
 
 
 class Phase(Enum):
-    """What a density does next."""
+    """The next task of a density."""
 
     MOVE = auto()  # goes on, until a time that matters or the end of its grid
     MEET = auto()  # waits for the coarser ones

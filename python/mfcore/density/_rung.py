@@ -54,7 +54,7 @@ class DensityRung:
 
     @property
     def noiseless(self) -> bool:
-        """Whether the scheme is one of finite volumes."""
+        """Tell whether the scheme is one of finite volumes."""
         return self._discretisation.noiseless
 
     @property

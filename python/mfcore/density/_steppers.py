@@ -58,7 +58,7 @@ class _NoisyStepper:
 
 
 class _FiniteVolume:
-    """What the steppers in one and two coordinates share."""
+    """The common part of the steppers in one and two coordinates."""
 
     coordinates: ClassVar[int]
 

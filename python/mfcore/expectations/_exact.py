@@ -216,7 +216,7 @@ def _rooted(part: GaussianPart, w: FloatArray) -> None:
 
 
 def _same(one: FloatArray, two: FloatArray) -> bool:
-    """Whether two arrays are the same memory; views of one array are different objects."""
+    """Tell whether two arrays are the same memory; views of one array are different objects."""
     layout = one.shape == two.shape and one.strides == two.strides
     return one is two or (layout and one.ctypes.data == two.ctypes.data)
 

@@ -112,7 +112,7 @@ def inferred(name: str) -> tuple[str, ...]:
 
 
 def suffixes(name: str) -> tuple[str, ...]:
-    """What is added to an experiment's name for the files it writes."""
+    """Return the suffixes that an experiment's files add to its name."""
     return (*SUFFIXES, *getattr(_module(name), "ALSO", ()))
 
 

@@ -26,7 +26,7 @@ ESCAPES = {"leap-2": 2.0, "leap-3": 2.7}
 
 
 def name_of(name: str, d: int) -> str:
-    """Of the networks on one of these targets in dimension d."""
+    """Return the name of the run of networks on one of these targets in dimension d."""
     return f"sgd-{name}-{d}"
 
 

@@ -144,7 +144,7 @@ def rows(work: Work, dims: tuple[int, ...], draws: int) -> list[Row]:
         counts = np.array([[found(work, leap, d, k) for d in dims] for k in range(draws)])
         slopes = np.polyfit(np.log(dims), np.log(counts).T, 1)[0]
         what = f"layer-wise, leap {leap}: exponent of samples in d, d = {dims[0]} to {dims[-1]}"
-        # What a factor of log d adds to an exponent over these d.
+        # The amount that a factor of log d adds to an exponent over these d.
         logs = math.log(math.log(dims[-1]) / math.log(dims[0])) / math.log(dims[-1] / dims[0])
         why = Because("d is not large, and the theorem leaves open a factor of log d", 0.0, logs)
         out.append(sample(what, slopes, max(leap - 1, 1), 0.0, exact(source), why))

@@ -117,7 +117,7 @@ class Report:
         return written
 
 
-# What the line below the table says of rows that do not agree.
+# The words of the line below the table for rows that do not agree.
 _OTHERS = {
     "fitted": "fitted",
     "not resolved": "not resolved",

@@ -31,7 +31,7 @@ CLOCK = 30.0  # α²t at the end of all runs
 
 @dataclass(frozen=True)
 class Beside:
-    """What the two runs, of one start, have come to.
+    """The results of the two runs from one start.
 
     Attributes:
         displacement: ‖θ − θ₀‖ of the nonlinear run.

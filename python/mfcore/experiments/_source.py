@@ -1,4 +1,4 @@
-"""What a number of ours stands beside, and what explains a difference to it."""
+"""The reference of a measured number, and the reason of a difference to it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Because:
             raise ValueError(f"low must be at most high = {self.high:g}, got {self.low:g}")
 
     def explains(self, difference: float) -> bool:
-        """Whether a difference has the predicted sign and size."""
+        """Tell whether a difference has the predicted sign and size."""
         return self.low <= difference <= self.high
 
     def __str__(self) -> str:

@@ -46,7 +46,7 @@ def power(d: int) -> FloatArray:
 
 @cache
 def spectrum(d: int, blocks: str | None) -> theory.Spectrum:
-    """Of the kernel of infinitely many neurons, which is one function of the cosine in every dimension."""
+    """Return the spectrum of the kernel of infinitely many neurons, one function of the cosine for all d."""
 
     def kernel(u: FloatArray) -> FloatArray:
         others = math.sqrt(2) * np.stack([u, np.sqrt((1 - u) * (1 + u))], axis=1)

@@ -1,4 +1,4 @@
-"""Where a network leaves its limit, it is the limit d = ∞ it leaves: anisotropic classes, a, b and w trained.
+"""Networks leave the limit d = ∞ and not their own limit: anisotropic classes, a, b and w trained.
 
 Mei, Montanari, Nguyen (2018), figure 3; constants from Montanari's Cargèse lecture (2018), figure 6.2.
 x | y = ±1 ~ N(0, Σ±) with variance (1 ± Δ)² on s₀ = 60 of d = 320 coordinates, 1 on the others; σ* =
@@ -183,7 +183,7 @@ def run(work: Work, size: Size) -> Report:
 
 
 def _absent(size: Size) -> str:
-    """What the caption says of networks that a small size leaves out."""
+    """Return the part of the caption about networks that a small size leaves out."""
     left_out = [f"{delta:g}" for delta in size.limits if delta not in size.deltas]
     return f"; no networks for Δ = {', '.join(left_out)}" if left_out else ""
 

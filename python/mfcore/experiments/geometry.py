@@ -127,7 +127,7 @@ def closed(r: float) -> float:
 
 
 def _parabola(mixed: RiskPath) -> float:
-    """Where the risk is least along the mixtures."""
+    """Return the share at which the risk of the mixtures is least."""
     return min(1.0, max(0.0, -float(mixed.slope[0]) / float(mixed.second[0])))
 
 

@@ -138,7 +138,7 @@ def _energies(noisy: Model, pde: Trajectory, law: Stationary) -> dict[str, Float
     target: Any = law.measure
     free = np.array([free_energy(reduced, rho) for rho in measures])
     bounds = [certificate(reduced, rho) for rho in measures]
-    # Where the law that the bound compares with underflows, the dual as an integral says the same.
+    # The dual as an integral says the same if the law that the bound compares with underflows.
     certified = [
         one.gap if np.isfinite(one.gap) else value - one.lower_bound
         for one, value in zip(bounds, free, strict=True)

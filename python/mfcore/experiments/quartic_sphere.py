@@ -192,7 +192,7 @@ def _rows(work: Work, size: Size) -> list[Row]:
 
 
 def possible(size: Size) -> np.ndarray:
-    """Whether any neurons fit, for each entry of the map."""
+    """Tell whether any neurons fit, for each entry of the map."""
     return np.array(
         [
             [

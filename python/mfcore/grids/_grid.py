@@ -97,7 +97,7 @@ class Grid:
         return found
 
     def has_wall(self, c: int) -> bool:
-        """Whether the grid ends at the wall r = 0 of a radius."""
+        """Tell whether the grid ends at the wall r = 0 of a radius."""
         return bool(self.reduced.nonnegative[c] and self.edges[c][0] <= 0)
 
     def decay(self) -> FloatArray:
@@ -252,7 +252,7 @@ def transfer(mass: FloatArray, old: Grid, new: Grid) -> FloatArray:
             cuts = np.union1d(a, b[(b > a[0]) & (b < a[-1])])  # of pieces inside of one cell of either grid
             middle = 0.5 * (cuts[1:] + cuts[:-1])
             cell = np.searchsorted(a, middle) - 1
-            # What was outside of the new cells is in the outermost ones.
+            # Mass outside of the new cells is in the outermost ones.
             to = np.clip(np.searchsorted(b, middle) - 1, 0, len(b) - 2)
             share = np.diff(cuts) / np.diff(a)[cell]
             rows = np.moveaxis(mass, c, -1)

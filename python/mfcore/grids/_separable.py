@@ -156,7 +156,7 @@ class Separable:
         return _core.SeparableFeatures(axes, self.core, target.tolist(), rest)
 
     def covers(self, z: npt.ArrayLike) -> bool:
-        """Whether all points are in the box; a negative radius counts as 0."""
+        """Tell whether all points are in the box; a negative radius counts as 0."""
         points = np.asarray(z, dtype=np.float64).reshape(-1, len(self.box))
         points = np.where(self.clamped, np.maximum(points, 0.0), points)
         return bool(((points >= self.box[:, 0]) & (points <= self.box[:, 1])).all())

@@ -120,7 +120,7 @@ class Points(InitialLaw):
         w = network.blocks(int(d))["w"]
         with np.errstate(over="ignore"):  # infinity is refused as what it is: not 1
             off = np.abs(np.linalg.norm(self.theta[:, w], axis=1) - 1.0)
-        # What float32 keeps of a unit vector is taken for one; the rest is rescaled by nobody silently.
+        # A unit vector rounded to float32 is accepted; nothing else is rescaled silently.
         if off.max() > 1e-6:
             i = int(off.argmax())
             norm = np.linalg.norm(self.theta[i, w]) if np.isfinite(off[i]) else math.inf

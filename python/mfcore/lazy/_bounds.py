@@ -24,7 +24,7 @@ _CHUNK = 1 << 20  # numbers of one pass over neurons and inputs
 
 @dataclass(frozen=True)
 class LazyBounds:
-    """What `lazy_bounds` finds: a number for each time, in the mean-field norms of `Laziness`.
+    """The results of `lazy_bounds`: a number for each time, in the mean-field norms of `Laziness`.
 
     Attributes:
         t: The times of the measures that the run kept.

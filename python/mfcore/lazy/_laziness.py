@@ -23,7 +23,7 @@ _DENSE = 3  # numbers of parameters up to which Lanczos' method has no room
 
 @dataclass(frozen=True)
 class Laziness:
-    """What `laziness` finds, in mean-field norms: means over nodes and neurons, |δθ_c|² over the rate of c.
+    """Results of `laziness`, in mean-field norms: means over nodes and neurons, |δθ_c|² over the rate of c.
 
     Attributes:
         smallest: ν, the smallest eigenvalue of the tangent kernel on the nodes, over their number.

@@ -177,7 +177,7 @@ def _mean_power(x: FloatArray, y: FloatArray, p: float) -> FloatArray:
     small, large = np.minimum(abs(x), abs(y)), np.maximum(abs(x), abs(y))
     unit = np.where(large > 0, large, 1.0)
     ratio = np.where(x * y < 0, -small, small) / unit  # the integral is large^p ∫ over [ratio, 1]
-    # Where the ends are near to each other the antiderivative cancels and a Gauss rule is exact to rounding.
+    # The antiderivative cancels if the ends are near to each other; a Gauss rule is exact to rounding there.
     near = ratio > 0.5
     far = (1 - np.sign(ratio) * abs(ratio) ** (p + 1)) / ((p + 1) * np.where(near, 1.0, 1 - ratio))
     t, w = np.polynomial.legendre.leggauss(14)

@@ -1,4 +1,4 @@
-"""What averages over the data for functions of a model: chosen by their arguments, kept from call to call."""
+"""Choose the averages over the data for functions of a model by their arguments; keep them between calls."""
 
 from __future__ import annotations
 

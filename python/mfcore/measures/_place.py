@@ -50,7 +50,7 @@ def target_of(model: AnyModel, measure: Any, name: str = "measure") -> AnyModel:
 
 
 def _are_neurons(points: Any, model: Model) -> bool:
-    """Whether `points` is plainly an array of neurons, whose entries are still to be checked."""
+    """Tell whether `points` is plainly an array of neurons, whose entries are still to be checked."""
     return type(points) is np.ndarray and points.ndim == 2 and points.shape[1] == model.row
 
 

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Run(Protocol):
-    """What a `Trajectory` tells: where it ended, and its model in `meta`."""
+    """The parts of a `Trajectory` that functions of measures use: its end, and its model in `meta`."""
 
     @property
     def final(self) -> Any:
@@ -74,7 +74,7 @@ def _replicas(theta: Any, measure: FloatArray) -> Iterator[dict[str, FloatArray]
 
 
 def is_run(value: Any) -> bool:
-    """Whether this is a `Trajectory`, which is of a room below this one."""
+    """Tell whether this is a `Trajectory`, which is of a room below this one."""
     return isinstance(getattr(value, "meta", None), Mapping) and hasattr(value, "final")
 
 

@@ -22,7 +22,7 @@ _CHUNK = 1 << 20  # numbers of one pass over inputs and neurons
 
 
 class LinearMeasure(ABC):
-    """What predicts by a network that is linear in its parameters. Base class of the two."""
+    """A predictor by a network that is linear in its parameters. Base class of the two."""
 
     @property
     @abstractmethod
@@ -57,7 +57,7 @@ class Tangent(LinearMeasure):
     theta: FloatArray
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(self, start: npt.ArrayLike, theta: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class TangentLimit(LinearMeasure):
     coefficients: FloatArray
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(self, inputs: npt.ArrayLike, coefficients: npt.ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:

@@ -194,7 +194,7 @@ class NonlinearRung:
         return rows if self._noisy else self._coordinates.lift(self._start, rows)
 
     def state(self) -> State:
-        """That of the integration, and that of the driver."""
+        """Return the state of the integration, and that of the driver."""
         return self._run.state() | labelled("driver", self._field.state())
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:

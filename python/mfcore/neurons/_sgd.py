@@ -140,7 +140,7 @@ class _Clock:
 
     @property
     def end(self) -> float:
-        """Where the last step is shortened; inf: nowhere."""
+        """The time at which the last step is shortened; inf: nowhere."""
         return self._end
 
     @end.setter
@@ -159,7 +159,7 @@ class _Clock:
         return 0.0 if self._short is None else self._short[1]
 
     def argument(self) -> Any:
-        """What the core takes as step sizes: one, one with a shortened last step, or a function."""
+        """Return the step sizes for the core: one, one with a shortened last step, or a function."""
         if self._schedule is not None:
             return self.sizes
         return self._h if self._short is None else (self._h, *self._short)

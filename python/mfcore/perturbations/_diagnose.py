@@ -26,7 +26,7 @@ _SAME = 1e-9  # size of kinks and values at 0 of σ that count as none
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """Whether a measure meets the conditions of a global minimum, as `diagnose` finds it.
+    """The conditions of a global minimum at a measure, as `diagnose` finds them.
 
     Attributes:
         risk: R of the measure.

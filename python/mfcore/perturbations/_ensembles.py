@@ -59,7 +59,7 @@ class NeuronField:
 
     @property
     def smooth(self) -> bool:
-        """Whether the velocity has derivatives that `_variations` knows."""
+        """Tell whether the velocity has derivatives that `_variations` knows."""
         return not self.network.activation.kinks and not self.network.sphere
 
     def __call__(self, theta: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -212,7 +212,7 @@ def _moments(
 
 
 def _standard_error(each: FloatArray, masses: FloatArray) -> FloatArray:
-    """Of means over drawn atoms, from the terms (atoms, 3, times) of each."""
+    """Return the standard errors of means over drawn atoms, from the terms (atoms, 3, times) of each."""
     mean = np.einsum("j,jct->ct", masses, each)
     return np.asarray(np.sqrt(np.einsum("j,jct->ct", masses**2, (each - mean) ** 2)))
 
@@ -236,7 +236,7 @@ def _field(model: AnyModel, expectation: Expectation | None) -> Field:
     if nodes is not None:
         sampled = isinstance(expectation, MonteCarlo)  # labels with their noise
         return NeuronField(model, *nodes, noise=0.0 if sampled else None)
-    # Of a linear network second moments are all that matters.
+    # A linear network depends on second moments only.
     most = _LINEAR if model.network.activation == activations.linear else _SMOOTH
     if model.data._parts() is None or model.d > len(most):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What theorems about networks ask for: constants of σ, of the data, of ∇V and of ∇U, as far as known."""
+"""Collect the hypotheses of theorems about networks: constants of σ, the data, ∇V and ∇U, if known."""
 
 from __future__ import annotations
 

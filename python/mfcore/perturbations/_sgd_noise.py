@@ -1,4 +1,4 @@
-"""What the noise of SGD adds to the fluctuations of N neurons at a step h = κ/N: eqs. (13.20) to (13.22)."""
+"""The fluctuations that the noise of SGD adds for N neurons at a step h = κ/N: eqs. (13.20) to (13.22)."""
 
 from __future__ import annotations
 

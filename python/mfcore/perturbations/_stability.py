@@ -85,7 +85,7 @@ def stability(
     tolerance: float = 1e-6,
     threads: int | None = None,
 ) -> Stability:
-    """Whether a measure of atoms attracts measures near it, and how fast: the spectra of H and H + K.
+    """The attraction of a measure of atoms for measures near it, and its rate: the spectra of H and H + K.
 
     A neuron that is η away from atom i of a fixed point Σ_j w_j δ_{θ_j} moves by −H_i η − Σ_j w_j K_ij η̄_j,
     with η̄_j the mean of atom j. Means follow H + K, and differences within an atom H alone. The measure is
@@ -167,7 +167,7 @@ def stability(
 
 
 def _verdict(rate: float, error: float) -> bool | None:
-    """Whether perturbations decay at a lowest eigenvalue known to `error`; None where it may be 0."""
+    """Tell whether perturbations decay at a lowest eigenvalue known to `error`; None where it may be 0."""
     return None if abs(rate) <= error else rate > 0
 
 

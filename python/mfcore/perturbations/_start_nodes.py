@@ -18,7 +18,7 @@ _ONE = 3.0  # multiple of the difference that is stated where there are two rule
 
 @dataclass(frozen=True)
 class Moments:
-    """What one set of atoms gives, at all times.
+    """The moments that one set of atoms gives, at all times.
 
     Attributes:
         values: Risk, output, variance and offset, shape (4, times).

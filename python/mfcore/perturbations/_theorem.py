@@ -32,7 +32,7 @@ class Theorem:
 
     @property
     def holds(self) -> bool | None:
-        """Whether left ≤ right up to `error` and rounding."""
+        """Tell whether left ≤ right up to `error` and rounding."""
         if math.isnan(self.left) or math.isnan(self.right):
             return None
         return self.left <= self.right + self.error + _ROUNDING * (1 + abs(self.right))

@@ -33,7 +33,7 @@ class Moved(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What f at the nodes is, and how it answers."""
+    """The predictions f at the nodes, and their derivatives."""
 
     f: FloatArray  # (Q,)
     first: FloatArray  # D f, (J, Q)

@@ -163,7 +163,7 @@ def _style(ax: Axes) -> None:
 
 
 def makes_room(ax: Axes) -> bool:
-    """Whether a layout engine moves other axes to make room for text beside these."""
+    """Tell whether a layout engine moves other axes to make room for text beside these."""
     return root(ax).get_layout_engine() is not None
 
 

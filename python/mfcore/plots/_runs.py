@@ -78,7 +78,7 @@ def model_of(run: Trajectory) -> Model | ReducedModel:
 
 
 def is_network(run: Trajectory) -> bool:
-    """Whether the run moved finitely many neurons, and not the measure of the limit."""
+    """Tell whether the run moved finitely many neurons, and not the measure of the limit."""
     return isinstance(run.final, np.ndarray)
 
 

@@ -102,7 +102,7 @@ def require_flat(reduced: ReducedModel, what: str) -> None:
 
 
 def convex(reduced: ReducedModel) -> bool:
-    """Whether R is a convex function of ρ: all weights are positive.
+    """Tell whether R is a convex function of ρ: all weights are positive.
 
     Examples:
         >>> import mfcore as mf

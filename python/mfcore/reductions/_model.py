@@ -98,7 +98,7 @@ class ReducedModel:
     inputs: Inputs | None = None
 
     if TYPE_CHECKING:
-        # What is taken; the fields are what is kept of it.
+        # The arguments; the fields hold their checked form.
         def __init__(
             self,
             *,
@@ -166,7 +166,7 @@ class ReducedModel:
 
     @property
     def nodes(self) -> FloatArray:
-        """Where the nodes are, shape (Q, m): in which coordinates of the input x, says the data law.
+        """The positions of the nodes, shape (Q, m), in coordinates of the input x that the data law chooses.
 
         Πx along the directions of the law (`MultiIndex`, `Staircase`, `Linear`), then |x| of what is across;
         |x| alone (`IsotropicGaussians`), or inside and outside the subspace (`AnisotropicGaussians`); x
@@ -257,7 +257,7 @@ class ReducedModel:
         return float(self.weights @ (self.targets - f) ** 2) + self.noise
 
     def risk_node_error(self, size: float) -> float:
-        """What `node_error` can do to R of a measure whose predictions have this size.
+        """Bound the effect of `node_error` on R of a measure whose predictions have this size.
 
         V is off by `node_error` times the size of a feature, U by that times the size once more; f is an
         average of features.
@@ -299,7 +299,7 @@ class ReducedModel:
 
     @property
     def _apex(self) -> _core.Apex:
-        """Where points can come to rest at a kink, if the features are compiled and not on a sphere."""
+        """The kinks at which points can come to rest, if the features are compiled and not on a sphere."""
         known = None if self.curved else getattr(self._compiled, "apex", None)
         return _core.Apex() if known is None else known(self.rates)
 

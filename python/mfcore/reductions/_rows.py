@@ -45,7 +45,7 @@ class Rows:
 
 
 def kinked(model: Model) -> bool:
-    """Whether features have kinks."""
+    """Tell whether features have kinks."""
     return len(model.network.activation.kinks) > 0
 
 

@@ -1,4 +1,4 @@
-"""What every run shares: save points, records, checkpoints, how it ended, and the file it is kept in.
+"""The common part of all runs: save points, records, checkpoints, how it ended, and the file it is kept in.
 
 - `_solve`: `mf.solve`, `resume`, `log_times`; `_plan`: what its arguments ask for
 - `_run`: from save point to save point

@@ -71,7 +71,7 @@ class Stretches:
         return self.begin(stretch + 1)
 
     def middle(self, stretch: int) -> float:
-        """Where the forces of a stretch are taken."""
+        """Return the time at which the forces of a stretch are taken."""
         first, last = self.begin(stretch), self.end(stretch)
         return first if math.isinf(last) else 0.5 * (first + last)
 
@@ -94,7 +94,7 @@ class Stretches:
         return end
 
     def _smooth(self, start: float, length: float, ahead: list[float]) -> bool:
-        """Whether forces change little on this stretch. Beyond the horizon they need not have values."""
+        """Tell whether forces change little on this stretch. Beyond the horizon they need not have values."""
         for force, largest, later in zip(self._forces, self._largest, ahead, strict=True):
             try:
                 values = [force(t) for t in (start + length * _LOOKS).tolist()]
@@ -202,7 +202,7 @@ class ChangedRung:
         return cast(LimitRung, self._part).risk()
 
     def observed(self) -> Mapping[str, float]:
-        """What the limit's rung records: free energies are those of the present forces."""
+        """Return the observables of the limit's rung: free energies are those of the present forces."""
         return cast(LimitRung, self._part).observed()
 
     def state(self) -> State:
@@ -219,7 +219,7 @@ class ChangedRung:
         self._part, self._stretch = part, stretch
 
     def meta(self) -> dict[str, Any]:
-        """That of the method, the stretches begun, and the forces of the last that are functions of t."""
+        """Return the meta of the method, the stretches begun, and the forces of the last that depend on t."""
         forces = forces_at(self._model, self._stretches.middle(self._stretch))
         names = [name for name in ("temperature", "ridge") if isinstance(getattr(self._model, name), Course)]
         there = {name: getattr(forces, name) for name in names}

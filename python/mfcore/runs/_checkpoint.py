@@ -35,7 +35,7 @@ SHARE = 20.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run records, and at which times."""
+    """The plan of a run: what it records, and at which times."""
 
     horizon: float
     times: FloatArray
@@ -178,7 +178,7 @@ class Checkpoint:
             self._warn(f"the checkpoint could not be removed: {error}")
 
     def _mine(self, file: Path) -> bool:
-        """Whether the file at the path was written by this run, or may be replaced by it."""
+        """Tell whether the file at the path was written by this run, or may be replaced by it."""
         try:
             return read_info(file, "plan", "checkpoint")["id"] in (self._there, self._id)
         except ValueError:

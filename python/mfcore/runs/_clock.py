@@ -58,14 +58,14 @@ class FixedClock:
         return int(min(round(t / self.step), self._most()))
 
     def ends(self, t: float) -> bool:
-        """Whether the shortened last step ends nearer to t than any whole one."""
+        """Tell whether the shortened last step ends nearer to t than any whole one."""
         if math.isinf(self.end):
             return False
         last = self._most() * self.step
         return self.end - last > _WHOLE * max(self.step, self.end) and t > 0.5 * (last + self.end)
 
     def in_last(self, t: float) -> bool:
-        """Whether t is inside the shortened last step, or its end."""
+        """Tell whether t is inside the shortened last step, or its end."""
         return self.ends(self.end) and t > self._most() * self.step * (1 + _WHOLE)
 
     def advance(self, flow: _core.Flow, t: float, seconds: float) -> End:

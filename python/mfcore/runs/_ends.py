@@ -31,7 +31,7 @@ class Ended:
 
     @property
     def reached(self) -> bool:
-        """Whether the run is at the time asked for."""
+        """Tell whether the run is at the time asked for."""
         return self.end is End.reached
 
     @property

@@ -1,4 +1,4 @@
-"""What is recorded beside the observers: the own risk of a rung of the limit, and held-out risks."""
+"""The records beside the observers: the own risk of a rung of the limit, and held-out risks."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def risk_on(model: Model | ReducedModel, test: Dataset, measure: Measure) -> Any
 
 
 def sound(name: str, value: Any) -> bool:
-    """Whether a recorded number says something: finite, or F = ∞, as it is for atoms under noise."""
+    """Tell whether a recorded number is meaningful: finite, or F = ∞, as it is for atoms under noise."""
     return bool((np.isfinite(value) | ((name == "free_energy") & np.isposinf(value))).all())
 
 
 def of_rung(rung: LimitRung, name: str, _: Measure) -> float:
-    """What the rung itself says about the present measure."""
+    """Return the rung's own number for the present measure."""
     return rung.observed()[name]

@@ -72,7 +72,7 @@ class RiskMeter:
         return MonteCarlo(_HELD_OUT, seed=derive(0, _HELD_OUT))
 
     def _choose_nodes(self) -> Expectation:
-        """Of linearised networks only sums over nodes are exact."""
+        """Choose sums over nodes where there are nodes: only these are exact for linearised networks."""
         return Exact() if self._model.data._nodes else MonteCarlo(_HELD_OUT, seed=derive(0, _HELD_OUT))
 
     def _held_out(self, measure: Any, rule: MonteCarlo) -> tuple[float, float]:
@@ -140,7 +140,7 @@ class all_replicas:  # used as a decorator
 
 
 def each_replica(observer: Callable[[Any], Any], measure: Any) -> Any:
-    """What an observer returns, of one network or stacked over replicas."""
+    """Return the result of an observer, for one network or stacked over replicas."""
     if isinstance(observer, all_replicas) or not isinstance(measure, np.ndarray) or measure.ndim == 2:
         return observer(measure)
     results = [np.asarray(observer(rows)) for rows in measure]

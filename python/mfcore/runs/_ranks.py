@@ -47,7 +47,7 @@ class Ranks:
         return self._head(flags, 0)
 
     def all(self, value: Any) -> list[Any]:
-        """What each rank brings, in the order of the ranks."""
+        """Return the values of all ranks, in the order of the ranks."""
         self._head((), 0)
         return cast("list[Any]", self._comm.allgather(value))
 

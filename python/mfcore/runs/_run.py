@@ -39,7 +39,7 @@ _ENDED = ("completed", "stationary", "diverged")  # nothing is left to go on wit
 
 @dataclass(frozen=True)
 class _Record:
-    """What a save point adds: whole or not at all, whenever Ctrl-C comes."""
+    """The record that a save point adds: whole or not at all, whenever Ctrl-C comes."""
 
     t: float
     risk: Any
@@ -182,7 +182,7 @@ class Run:
             return self._limit.risk()[0] if self._limit is not None else self._guard.rough_of(self._rung)
 
     def _judged(self) -> str:
-        """Whether a run that has reached the horizon is completed, or diverged on the last stretch."""
+        """Tell whether a run that has reached the horizon is completed, or diverged on the last stretch."""
         last = self._records[-1] if self._records and self._meter.active else None
         at_end = last is not None and last.t == self._rung.t
         risk = last.risk if last is not None and at_end else self._risk_now()
@@ -230,7 +230,7 @@ class Run:
             self._lost = self._guard.why(risk, self._rung.t)
 
     def _value(self, name: str, measure: Measure) -> FloatArray:
-        """What an observer returns, as an array of the same shape as before."""
+        """Return the result of an observer as an array of the same shape as before."""
         try:
             observer = self._observers[name]
             result = each_replica(observer, measure) if name in self._own else observer(measure)
@@ -276,7 +276,7 @@ class Run:
         )
 
     def _judgement(self) -> dict[str, Any]:
-        """What the run was judged by, as far as it is known."""
+        """Return the numbers that the run was judged by, as far as they are known."""
         start = None if self._guard.start is None else np.asarray(self._guard.start).tolist()
         known = {"rough_start_risk": start, "training_risk": self._training}
         return {name: value for name, value in known.items() if value is not None}

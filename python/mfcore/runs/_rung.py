@@ -47,7 +47,7 @@ class Rung(Protocol[M]):
         ...
 
     def meta(self) -> dict[str, Any]:
-        """What is worth recording beside model and method."""
+        """Return further facts to record beside model and method."""
         ...
 
 
@@ -64,7 +64,7 @@ class LimitRung(Rung[M], Protocol[M]):
         ...
 
     def observed(self) -> Mapping[str, float]:
-        """What else is worth recording at a save point: the same names at all of them."""
+        """Return further numbers to record at a save point: the same names at all of them."""
         ...
 
 

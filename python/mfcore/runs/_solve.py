@@ -256,7 +256,7 @@ def begun(method: Method, model: Model | ReducedModel, number: int, threads: int
 
 
 def _bytes_of(measure: Measure) -> int:
-    """What a measure that is kept takes."""
+    """Return the number of bytes of a measure that is kept."""
     if isinstance(measure, Cloud):
         return measure.points.nbytes + measure.weights.nbytes
     return measure.mass.nbytes if isinstance(measure, Density) else int(measure.nbytes)

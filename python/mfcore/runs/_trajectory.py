@@ -1,4 +1,4 @@
-"""What a run returns: times, risks, observables, measures, and how it ended; on disk as one .npz file."""
+"""The result of a run: times, risks, observables, measures, and how it ended; on disk as one .npz file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray
     from typing_extensions import TypeVar  # which type checkers know without having it installed
 
-    # What the measures of a run are: an array of neurons, a `Cloud`, …
+    # The type of the measures of a run: an array of neurons, a `Cloud`, …
     M = TypeVar("M", covariant=True, default=Any)
 else:
     from typing import TypeVar

@@ -1,4 +1,4 @@
-"""Where the dynamics end: stationary laws, least risks, and bounds on what is left to gain.
+"""The end of the dynamics: stationary laws, least risks, and bounds on what is left to gain.
 
 - `_gibbs`: `mf.gibbs`, ρ* ∝ exp(−βΨ_λ(·; ρ*)) by the concave dual of the free energy (`_stationary`: what it
   returns)

@@ -26,7 +26,7 @@ CHUNK = 1 << 20  # numbers computed between two questions whether to stop
 
 
 def divisible(owner: Any) -> TypeGuard[Features]:
-    """Whether such features can be evaluated at some of the nodes, in groups of `together`."""
+    """Tell whether such features can be evaluated at some of the nodes, in groups of `together`."""
     return isinstance(owner, Features) and len(owner.rows) > owner.together
 
 

@@ -146,7 +146,7 @@ def afford(spent: float, small: Compact, what: str) -> None:
 
 
 class TooDearError(ValueError):
-    """What is asked for would take minutes."""
+    """The request would take minutes."""
 
 
 def thinned(reduced: ReducedModel, count: int) -> ReducedModel:

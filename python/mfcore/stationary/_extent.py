@@ -198,6 +198,6 @@ def _first_box(reduced: ReducedModel) -> Box:
 
 
 def _pulls(reduced: ReducedModel, probes: FloatArray, reach: float, size: float) -> bool:
-    """Whether features can be stronger than decay at this distance from 0."""
+    """Tell whether features can be stronger than decay at this distance from 0."""
     square = float((np.square(reduced.features(probes * reach)) @ reduced.weights).max())
     return 0.5 * reduced.ridge * reach**2 <= 2 * size * math.sqrt(square)

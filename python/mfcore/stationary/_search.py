@@ -160,6 +160,6 @@ def gradient(reduced: ReducedModel, points: FloatArray, residual: FloatArray) ->
 
 
 def differentiable(reduced: ReducedModel) -> bool:
-    """Whether the features of the model have gradients."""
+    """Tell whether the features of the model have gradients."""
     function: Any = reduced.gradients
     return function.function is not None

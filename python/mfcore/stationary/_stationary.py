@@ -10,7 +10,7 @@ from .._base.check import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Stationary:
-    """What `mf.gibbs` returns: the law of least free energy, and how exactly its numbers are known.
+    """The result of `mf.gibbs`: the law of least free energy, and how exactly its numbers are known.
 
     ``risk``, ``free_energy`` and ``dual`` are integrals over the coordinates themselves, by panels that are
     halved until two rules agree, whatever `cells` are; only ``measure`` is made of cells. F* is between

@@ -203,7 +203,7 @@ def _describing(run: Callable[..., Any], seed: int) -> Callable[[], Identity]:
 
 
 def _result(outcome: Columns | Failed) -> Any:
-    """What a bisection judges: the number or array itself, or the columns by name."""
+    """Return the result that a bisection judges: the number or array itself, or the columns by name."""
     if isinstance(outcome, Failed):
         return None
     values = {name: column[1][()] for name, column in outcome.items()}

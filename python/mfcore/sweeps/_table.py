@@ -17,7 +17,7 @@ Columns = dict[str, tuple[tuple[str, ...], np.ndarray]]  # by name: the dimensio
 
 
 def columns_of(result: Any) -> Columns:
-    """What a run returned: a number or an array, a dict of them by name, or a trajectory."""
+    """Return the columns of a result: a number or an array, a dict of them by name, or a trajectory."""
     if isinstance(result, Trajectory):
         data = result.to_xarray()
         columns = {str(name): (tuple(map(str, v.dims)), v.values) for name, v in data.variables.items()}

@@ -1,4 +1,4 @@
-"""What a ladder measured: the risk of every rung, their gaps (eq. (10.3)), and what to read off them."""
+"""The results of a ladder: the risk of every rung, their gaps (eq. (10.3)), and what to read off them."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def leap(target: Any, *, tolerance: float = _TOLERANCE) -> int:
     for most in range(1, max(map(sum, terms)) + 1):
         seen = np.zeros(len(terms[0]), dtype=bool)
         left = [np.array(key) for key in terms]
-        # What a term adds only falls as others come first, so any order that takes what it can is the best.
+        # A term adds less the more terms come first, so any order that takes all it can is the best.
         while ready := [key for key in left if key[~seen].sum() <= most]:
             left = [key for key in left if key[~seen].sum() > most]
             seen |= np.any(ready, axis=0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 _BENT = 0.02  # relative error of a power law: bounds the weight of a point in the regression of eq. (10.5)
 
-# What theory says of the slopes, by quantity, gap and variable. R_N − R is N^(−1/2) times 2 sd(Ψ), plus
+# The slopes that theory predicts, by quantity, gap and variable. R_N − R is N^(−1/2) times 2 sd(Ψ), plus
 # (∫U(θ, θ)dρ − ∫∫U)/N; where Ψ is nearly constant on ρ, as at a minimiser, only the second is seen: eqs.
 # (10.1), (10.2).
 _WIDTH, _NOISE = "-1/2; -1 where Ψ is constant", "1/2; 1 where the bias rules"

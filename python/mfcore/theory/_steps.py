@@ -219,7 +219,7 @@ class _RadialFlow:
 
         end = float(times[-1])
 
-        # Of u = r², whose velocity 2r·ṙ has no pole at r = 0.
+        # The variable is u = r², whose velocity 2r·ṙ has no pole at r = 0.
         @np.errstate(all="ignore")
         def velocity(_: float, u: FloatArray) -> FloatArray:
             r = np.sqrt(np.maximum(u, 0.0))

@@ -10,7 +10,7 @@ namespace mfcore::inline MFCORE_LEVEL::inline base {
 /// Beginning at a cache line, not filled.
 class KeptMemory {
 public:
-    /// Whether so many bytes are worth it: the C library takes less from its own heap, and more is not kept.
+    /// True if so many bytes are worth it: the C library takes less from its own heap, and more is not kept.
     static bool suits(std::size_t bytes);
 
     explicit KeptMemory(std::size_t bytes);

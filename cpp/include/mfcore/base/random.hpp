@@ -11,7 +11,7 @@
 
 namespace mfcore::inline MFCORE_LEVEL::inline base::random {
 
-/// What the numbers are for. Append only: renumbering would change everybody's results.
+/// The purpose of random numbers. Append only: renumbering would change everybody's results.
 enum class Purpose : std::uint32_t {
     init = 0,               // initial neurons
     inputs = 1,             // coordinates of x

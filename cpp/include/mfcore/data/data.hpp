@@ -21,7 +21,7 @@ public:
     /// Number of nodes of a finite law, all of equal weight 1/size (datasets, enumerated cubes); 0 for the
     /// others.
     virtual Index size() const { return 0; }
-    /// Whether draw() may be called from several threads at once (not where it calls Python).
+    /// True if draw() may be called from several threads at once (not where it calls Python).
     virtual bool concurrent() const { return true; }
     /// Draw samples first .. first + x.rows - 1 of the stream of `seed`; of a finite law, the nodes with
     /// these numbers.

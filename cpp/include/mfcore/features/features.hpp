@@ -27,7 +27,7 @@ struct Measure {
 /// f[q] = int sigma*(x_q; .) d rho for the rows of x.
 void predict(const Network& network, const Measure& rho, ConstMat x, double* f, int threads = 0);
 
-/// Where potential() writes its results; null pointers are skipped.
+/// Output arrays of potential(); null pointers are skipped.
 struct PotentialOut {
     double* value = nullptr;     ///< Psi(theta_i; rho), or V(theta_i) when there is no measure
     double* gradient = nullptr;  ///< its gradient, row-major, one row of the network's length per neuron
@@ -40,7 +40,7 @@ struct PotentialOut {
 Index potential(const Network& network, ConstMat theta, const Measure* rho, const Sampler& sampler,
                 std::uint64_t seed, Index samples, const PotentialOut& out, const RunOptions& options = {});
 
-/// Where estimate() writes its results; null pointers are skipped. *_error are standard errors of the mean (inf of one sample).
+/// Output arrays of estimate(); null pointers are skipped. *_error are standard errors of the mean (inf of one sample).
 struct EstimateOut {
     double* V = nullptr;
     double* V_error = nullptr;

@@ -27,7 +27,7 @@ struct Apex {
 Apex apex_of(const Activation& sigma, std::vector<Index> columns, Index bias,
              const std::vector<double>& speed);
 
-/// What is integrated: dy/dt = velocity(y), plus noise of variance 2 temperature speed per unit of time.
+/// The system that is integrated: dy/dt = velocity(y), plus noise of variance 2 temperature speed per unit of time.
 struct System {
     Index size = 0;
     /// Writes dy/dt; returns false if somebody wants to stop, and `velocity` is not complete.
@@ -80,7 +80,7 @@ struct FlowState {
     std::vector<double> vectors;  // several states, one after the other
 };
 
-/// What a flow has done so far.
+/// The record of a flow so far.
 struct FlowCounts {
     Index steps = 0, rejected = 0, evaluations = 0;
     /// Error of the risk by the steps, eq. (6.13): sum over the steps of
@@ -96,7 +96,7 @@ public:
     /// Go to time t, not before the present one. The predicate is asked after steps, so that each call makes
     /// progress.
     virtual End run(double t, const StopPredicate& wants_stop) = 0;
-    /// Of fixed steps: one step of the length that is left to t, no longer than the others.
+    /// With fixed steps: one step of the length that is left to t, no longer than the others.
     virtual End finish(double t) {
         throw std::invalid_argument("t must be reached by run: steps are not fixed, got " +
                                     std::to_string(t));

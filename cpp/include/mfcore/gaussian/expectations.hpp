@@ -26,7 +26,7 @@ void slope_coefficients(const Activation& sigma, Index n, const double* m, const
 /// 1e-15.
 void bivariate_normal(Index n, const double* h, const double* k, const double* rho, double* p);
 
-/// Whether pairs of neurons with these activations can be integrated exactly: all can but those of the user's that
+/// True if pairs of neurons with these activations can be integrated exactly: all can but those of the user's that
 /// are not analytic (strip 0), or jump at a kink.
 bool has_exact_pairs(const Activation& first, const Activation& second);
 

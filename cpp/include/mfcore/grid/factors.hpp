@@ -31,7 +31,7 @@ struct TableFactors {
     OwnMatrix first, second, core, nodes;
 };
 
-/// Of a full table whose rows are pairs of cells, `last` of the second coordinate. What is left out is of
+/// Factors of a full table whose rows are pairs of cells, `last` of the second coordinate. They leave out a part of
 /// size `tolerance` in the spectral norm, relative to the largest singular value.
 TableFactors factors_of_table(ConstMat table, Index last, double tolerance);
 

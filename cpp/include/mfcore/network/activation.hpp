@@ -43,7 +43,7 @@ struct Activation {
     // polynomial: sum_k coefficients[k] t^k; hermite: sum_k coefficients[k] h_k(t), orthonormal
     // h_k = He_k / sqrt(k!)
     std::vector<double> coefficients;
-    /// What the kind "custom" is. sigma(0) and sigma'(0) must be finite.
+    /// The function behind the kind "custom". sigma(0) and sigma'(0) must be finite.
     struct Span {
         SpanFunction* function = nullptr;
         void* user = nullptr;
@@ -78,7 +78,7 @@ struct Activation {
 std::vector<const char*> named_kinds();
 Activation named_activation(const char* name);
 
-/// Whether sigma(-t) is sigma(t), -sigma(t) or neither.
+/// The symmetry of sigma: sigma(-t) is sigma(t), -sigma(t) or neither.
 enum class Parity { none, even, odd };
 
 /// A smooth function as a step or a ramp under Gaussian noise: sigma(t) = offset + scale E X(t + V G), G ~
@@ -96,9 +96,9 @@ struct Blur {
     double stretch = 1;
 };
 
-/// What is known of an activation, for all that average or integrate it.
+/// Known facts about an activation, for averages and integrals over it.
 struct Facts {
-    /// What closed forms of averages hold.
+    /// The closed forms of averages that hold.
     enum class Form {
         pieces,   ///< of a line and ramps
         powers,   ///< of sum_k coefficients[k] t^k

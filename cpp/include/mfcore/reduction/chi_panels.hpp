@@ -28,7 +28,7 @@ public:
     /// the nodes of all panels (kOrder each), and their probabilities
     const Rule& rule() const { return rule_; }
 
-    /// Whether values at the nodes are the projection of a function that is 0 left of the kink.
+    /// True if values at the nodes are the projection of a function that is 0 left of the kink.
     bool resolves(Index panel, double kink) const;
 
     /// Projections, at the nodes of a panel, of kFunctions functions that are 0 left of the kink > 0 and

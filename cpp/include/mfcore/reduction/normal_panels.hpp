@@ -35,7 +35,7 @@ public:
     Index size() const { return panels() * kOrder; }
     const Rule& rule() const { return rule_; }  ///< kOrder nodes of each panel, and their probabilities
 
-    /// Whether values at the nodes are the projection of a function with this bend.
+    /// True if values at the nodes are the projection of a function with this bend.
     bool resolves(Index panel, const Bend& bend) const;
 
     /// Projections, at the nodes of a panel, of `functions` <= kFunctions functions with this bend that are 0

@@ -1,5 +1,5 @@
 #pragma once
-// What a kind of activation is made of. Each is one struct in a file of this folder, listed in
+// The parts of a kind of activation. Each kind is one struct in a file of this folder, listed in
 // network/kinds.hpp:
 //   name                 as in Python and in configuration files
 //   facts(sigma)         what is known of sigma; fields that are left out keep their defaults
