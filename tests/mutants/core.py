@@ -116,10 +116,10 @@ CORE = (
         "density",
     ),
     _mutant(
-        "means of two stages",
+        "second half of an implicit step",
         "density/noisy_steps.cpp",
-        "fixed_[k] = (now.moments[k] + after[k]) / 2;",
-        "fixed_[k] = after[k];",
+        "return fixed_step(now, middle_, h / 2, thorough, half);",
+        "return fixed_step(now, middle_, h, thorough, half);",
         "density",
     ),
     _mutant(

@@ -4,6 +4,7 @@ import mfcore as mf
 import numpy as np
 import pytest
 from mfcore.neurons._flow import system_of
+from scipy.integrate import solve_ivp
 
 RELU = mf.activations.relu
 LAW = mf.init.Product(a=mf.init.Normal(0, 1), w=mf.init.Radial(1.0))
@@ -58,6 +59,26 @@ def test_a_neuron_against_which_every_direction_pushes_rests_for_good(method):
     assert size < 1e-9
     assert a == pytest.approx(np.sqrt(1.5**2 - 1.0), rel=1e-4)  # the invariant, to order δ²
     assert run.risk[-1] == pytest.approx(0.25, rel=1e-9)  # E x₁²/4: f = 0
+
+
+def test_a_neuron_that_every_direction_pulls_leaves_at_once():
+    """Its force is along it: the fold slows it nowhere, and errors are those of steps with rtol = 1e-6."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 2))
+    data = mf.data.Dataset(X, np.maximum(X @ [1.5, 0.75], 0.0))
+    theta = np.array([[0.5, 0.6, -0.3], [1.0, 1e-9, 0.0]])
+    for _ in range(5):  # the direction in which the force points
+        force = -mf.grad_psi(mf.Model(data, STUDENT), theta, theta)[1, 1:]
+        theta[1, 1:] = 1e-9 * force / np.linalg.norm(force)
+    model = mf.Model(data, STUDENT, mf.init.Points(theta))
+
+    def velocity(_, z):
+        return -mf.grad_psi(model, z.reshape(2, 3), z.reshape(2, 3)).ravel()
+
+    want = solve_ivp(velocity, (0, 0.1), theta.ravel(), rtol=1e-10, atol=1e-13).y[:, -1].reshape(2, 3)
+    run = mf.solve(model, mf.Particles(2), horizon=0.1, save_at=[0.1])
+    assert np.linalg.norm(want[1, 1:]) > 0.05  # from 1e-9
+    np.testing.assert_allclose(run.final, want, rtol=0, atol=1e-5)
 
 
 def test_a_resting_neuron_decays_like_any_other():
