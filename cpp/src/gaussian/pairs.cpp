@@ -128,14 +128,18 @@ bool has_exact_pairs(const Activation& first, const Activation& second) {
     return known(first) && known(second);
 }
 
-void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
-                 int threads) {
-    const Side first(network, theta, "theta"), second(other_network, other, "other");
+namespace {
+
+/// Fills `out`, entry by entry of pairs, tile by tile: write(i, j, count, k00) makes count entries of row i from
+/// column j on of the averages `want` of these pairs.
+template <class Write>
+void fill_pairs(const Side& first, const Side& second, Mat out, const char* name, PairTiles::Want want,
+                int threads, const Write& write) {
     check(first, second);
-    require_matrix(U, "U", 0);
-    require(U.rows == first.n && U.cols == second.n, "U",
-            "must have a row for each of theta, a column for each of other", U.rows);
-    const PairTiles tiles(first, second, nullptr, PairTiles::Want::matrix, threads);
+    require_matrix(out, name, 0);
+    require(out.rows == first.n && out.cols == second.n, name,
+            "must have a row for each of theta, a column for each of other", out.rows);
+    const PairTiles tiles(first, second, nullptr, want, threads);
     const Columns columns(second);
     const int team = threads_for(nanoseconds(tiles, first, second), threads);
     BufferPool pool(tiles, kTileRows, kTileCols, false);
@@ -145,11 +149,7 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
             const Index cols = std::min(kTileCols, second.n - j);
             columns.gram(first, i, end - i, j, cols, work.q.data(), kTileCols);
             tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
-            for (Index r = 0; r < end - i; ++r) {
-                const double a = first.a[to_size(i + r)], *k00 = work.q.data() + r * kTileCols;
-                double* row = U.row(i + r) + j;
-                for (Index c = 0; c < cols; ++c) row[c] = a * second.a[to_size(j + c)] * k00[c];
-            }
+            for (Index r = 0; r < end - i; ++r) write(i + r, j, cols, work.q.data() + r * kTileCols);
         }
     };
     for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {
@@ -157,29 +157,24 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
     });
 }
 
+}  // namespace
+
+void pair_matrix(const Network& network, ConstMat theta, const Network& other_network, ConstMat other, Mat U,
+                 int threads) {
+    const Side first(network, theta, "theta"), second(other_network, other, "other");
+    fill_pairs(first, second, U, "U", PairTiles::Want::matrix, threads,
+               [&](Index i, Index j, Index count, const double* k00) {
+                   const double a = first.a[to_size(i)];
+                   double* row = U.row(i) + j;
+                   for (Index c = 0; c < count; ++c) row[c] = a * second.a[to_size(j + c)] * k00[c];
+               });
+}
+
 void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, int threads) {
     const Side first(network, theta, "theta"), second(network, other, "other");
-    check(first, second);
-    require_matrix(P, "P", 0);
-    require(P.rows == first.n && P.cols == second.n, "P",
-            "must have a row for each of theta, a column for each of other", P.rows);
-    const PairTiles tiles(first, second, nullptr, PairTiles::Want::slopes, threads);
-    const Columns columns(second);
-    const int team = threads_for(nanoseconds(tiles, first, second), threads);
-    BufferPool pool(tiles, kTileRows, kTileCols, false);
-    const auto block = [&](Index i, Index end, PairTiles::Buffers& work) {
-        for (Index j = 0; j < second.n; j += kTileCols) {
-            check_stop();
-            const Index cols = std::min(kTileCols, second.n - j);
-            columns.gram(first, i, end - i, j, cols, work.q.data(), kTileCols);
-            tiles.tile(i, end - i, j, cols, work, nullptr, nullptr);
-            for (Index r = 0; r < end - i; ++r)
-                std::copy_n(work.q.data() + r * kTileCols, cols, P.row(i + r) + j);
-        }
-    };
-    for_blocks(first.n, kTileRows, team, [&](Index, Index i, Index end) {
-        pool.lend([&](PairTiles::Buffers& work) { block(i, end, work); });
-    });
+    fill_pairs(
+        first, second, P, "P", PairTiles::Want::slopes, threads,
+        [&](Index i, Index j, Index count, const double* k11) { std::copy_n(k11, count, P.row(i) + j); });
 }
 
 // value_i = a_i sum_j c_j K00, c_j = weights_j a'_j; d/da = value/a; d/db = a sum c K10;
