@@ -33,8 +33,9 @@ SECONDS = 0.5  # nominal time that features to a given tolerance may take
 MOST_WHOLE = 2048  # in one coordinate up to so many nodes are all kept if fewer are not accurate enough
 # Nominal seconds of one core that the features of one search may take; what is dearer is refused.
 MOST_SECONDS = 60.0
-# Averages of smooth activations over what a reduction leaves out take longer where coordinates are larger
-# than `NEAR`, in the end about so many times: measured 5 to 10 at 1e2 and 10 to 16 at 1e5, for d = 3 to 40.
+# Averages of smooth activations over two radii take longer where these are larger than `NEAR`, in the end at
+# least so many times: measured 6 at 10 and 30 at 1e2 (gelu, d = 20). Those over one radius take .3 to 1 times
+# as long, at 10 to 1e5, for d = 3 to 40.
 FARTHER, NEAR = 10.0, 10.0
 MORE_NODES = 1.5  # nodes at which a combination evaluates features, in relation to its own number
 TESTS = 48  # fresh points at which the error is measured
@@ -129,7 +130,7 @@ def seconds(small: Compact, box: Box, points: float) -> float:
     owner = getattr(plain.function, "__self__", None)
     smooth = isinstance(owner, Features) and not owner._arguments[0].kinks
     reach = max(abs(end) for side in box for end in side)
-    far = min(max(1.0, reach / NEAR), FARTHER) if smooth else 1.0
+    far = min(max(1.0, reach / NEAR), FARTHER) if smooth and sum(small.whole.nonnegative) > 1 else 1.0
     return points * _seconds(small.whole) * min(kept, 1.0) * far
 
 
