@@ -149,7 +149,7 @@ CORE = (
         "sgd/direct.hpp",
         "const T keep = T(1) - h_w * ridge",
         "const T keep = T(1) - h * ridge",
-        "neurons/test_sgd.py neurons/test_fixed_bias.py",
+        "neurons/test_sgd_random.py neurons/test_fixed_bias.py",
     ),
     _mutant(
         "weight of a sample in a batch",
