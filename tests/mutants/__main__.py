@@ -37,12 +37,14 @@ class Copy:
             if (SOURCE / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(SOURCE / name, folder / name)
+        self._current = False  # whether what is compiled is that of the sources as they are
         configure = ["-G", "Ninja", "-DMFCORE_ISA=native", f"-DPython_EXECUTABLE={sys.executable}"]
         self._call(["cmake", "-S", ".", "-B", "build", *configure])
 
     def build(self) -> bool:
         """Compile what has changed; false if that fails."""
-        return self._call(["cmake", "--build", "build"]) == 0
+        self._current = self._call(["cmake", "--build", "build"]) == 0
+        return self._current
 
     def test(self, tests: str, seconds: float | None = None) -> str:
         """Run tests until one fails; "passed", "failed" (too long, too), or why they could not run."""
@@ -54,16 +56,18 @@ class Copy:
         return {0: "passed", 1: "failed"}.get(code, f"pytest ended with {code}")
 
     def outcome(self, mutant: Mutant) -> str:
-        """Apply a mutant, build and test; the copy is as before afterwards."""
+        """Apply a mutant, build and test; the sources are as before afterwards."""
         file = self.folder / mutant.file
         text = file.read_text("utf-8")
         file.write_text(mutant.applied(text), "utf-8")
         try:
-            if mutant.compiled and not self.build():
+            if (mutant.compiled or not self._current) and not self.build():
                 return "broken: does not compile"
             told = self.test(mutant.tests, _SECONDS)
         finally:
             file.write_text(text, "utf-8")
+            if mutant.compiled:  # a mutant of the layer must not run on the core of another
+                self._current = False
         return {"failed": "killed", "passed": "SURVIVED"}.get(told, f"broken: {told}")
 
     def _call(self, command: list[str], seconds: float | None = None) -> int:
