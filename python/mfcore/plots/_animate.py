@@ -14,11 +14,15 @@ from .._base import check
 from ..runs._trajectory import Trajectory
 from ._axes import GREY, TEXT, axes
 from ._density import density, given_times, kept_times, measure_at
+from ._images import color_bar, color_scale
+from ._labels import place_peaks
 from ._plane import particles
 from ._runs import Runs, model_of, named
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
+
+    from ._axes import PlotAxes
 
 _KINDS = ("density", "particles")
 _SUFFIXES = (".gif", ".mp4", ".html")
@@ -33,7 +37,7 @@ def animate(
     fps: int = 12,
     **options: Any,
 ) -> FuncAnimation:
-    """Animate the measures that runs kept, one frame for each time, on axes that stand still.
+    """Animate the measures that runs kept, one frame for each time, on axes and colours that stand still.
 
     Args:
         trajectories: One run, several, groups of several, or a mapping of names to runs or groups, with the
@@ -77,15 +81,23 @@ def animate(
         if kind == "density"
         else partial(_particles, target, first, options)
     )
-    limits = []
-    for t in asked:  # once for the limits of all frames together
+    limits, peaks = [], []
+    for t in asked:  # once for the limits and colours of all frames together
         draw(t)
         limits.append([*target.get_xlim(), *target.get_ylim()])
+        peaks += [one.norm.vmax for one in _meshes(target)]
     low, high = np.min(limits, axis=0), np.max(limits, axis=0)
+    scale = color_scale(peaks) if peaks else None
+    if scale is not None:
+        _meshes(target)[0].set_norm(scale)
+        color_bar([target], _meshes(target)[0])
 
     def frame(t: float) -> list[Any]:
         draw(t)
         target.set(xlim=(low[0], high[1]), ylim=(low[2], high[3]))
+        place_peaks(target)
+        for mesh in _meshes(target):
+            mesh.set_norm(scale)
         return []
 
     from matplotlib.animation import FuncAnimation
@@ -95,6 +107,13 @@ def animate(
     if path is not None:
         _write(film, Path(path), fps)
     return film
+
+
+def _meshes(target: PlotAxes) -> list[Any]:
+    """The images on these axes."""
+    from matplotlib.collections import QuadMesh
+
+    return [one for one in target.collections if isinstance(one, QuadMesh)]
 
 
 def _density(target: Any, trajectories: Runs, options: dict[str, Any], t: float) -> None:

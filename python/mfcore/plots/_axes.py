@@ -129,10 +129,21 @@ def title(ax: Axes, text: str) -> None:
 
 
 def ylabel(ax: Axes, text: str) -> None:
-    """Write what the y axis shows, wrapped to the height of the axes."""
-    letter = 0.56 * (TEXT + 1) / 72 * ax.figure.dpi
-    lines = textwrap.fill(text.replace(" %", "\xa0%"), max(12, int(ax.bbox.height / letter)))
-    ax.set_ylabel(lines.replace("\xa0", " "))
+    """Write what the y axis shows, in lines and letters that fit the height of the axes.
+
+    A smaller text in few lines comes before a larger one in many: lines take room from the axes, and in a
+    figure without a layout engine from the axes on the left.
+    """
+    root(ax).draw_without_rendering()  # the layout: how high the axes are
+    text = text.replace(" %", "\xa0%")
+    small = [(1, 10), (1, 9), (1, 8), (1, 7), (2, 8), (2, 7)]
+    for lines, size in ([(1, 10), (2, 10), (2, 9), (2, 8)] if makes_room(ax) else small) + [(3, 7), (4, 6)]:
+        width = -(-len(text) // lines)
+        while len(wrapped := textwrap.wrap(text, width, break_long_words=False)) > lines:
+            width += 1
+        label = ax.set_ylabel("\n".join(wrapped).replace("\xa0", " "), fontsize=size)
+        if label.get_window_extent().height <= ax.bbox.height:
+            return
 
 
 def numbers(values: Sequence[float]) -> list[str]:

@@ -29,19 +29,29 @@ def reduced_of(model: Model | ReducedModel) -> ReducedModel:
     return model if isinstance(model, ReducedModel) else model.reduce(nodes=_NODES)
 
 
-def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
+def names_of(model: Model | ReducedModel | None, measure: Measure) -> tuple[str, ...]:
+    """The coordinates of a reduced measure: those of its model, or z, or z1, z2 and so on without one."""
+    if model is not None:
+        return tuple(reduced_of(model).coordinates)
+    if not isinstance(measure, Cloud | Density):
+        raise TypeError("model must be an mf.Model for neurons, got None")
+    count = measure.points.shape[1] if isinstance(measure, Cloud) else len(measure.edges)
+    return ("z",) if count == 1 else tuple(f"z{c + 1}" for c in range(count))
+
+
+def columns(model: Model | ReducedModel | None, measure: Measure) -> dict[str, Column]:
     """Functions from rows of such a measure to its named coordinates: |w| (``"norm"``), a, b, reduced
     coordinates.
     """
     found: dict[str, Column] = {}
     if not isinstance(measure, np.ndarray):
-        names = reduced_of(model).coordinates
+        names = names_of(model, measure)
         for c, name in enumerate(names):
             found[name] = partial(_column, at=c)
         if isinstance(model, Model):
             found["norm"] = partial(_norm, at=[c for c, name in enumerate(names) if name not in ("a", "b")])
         return found
-    if isinstance(model, ReducedModel):
+    if not isinstance(model, Model):
         raise TypeError(f"model must be an mf.Model for neurons, got {model!r}")
     first, d = model.network.row(0), model.data.d
     if math.isfinite(d) and (measure.ndim < 2 or measure.shape[-1] != first + d):
@@ -60,7 +70,7 @@ def columns(model: Model | ReducedModel, measure: Measure) -> dict[str, Column]:
     return found
 
 
-def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[FloatArray, FloatArray]:
+def values(model: Model | ReducedModel | None, measure: Measure, name: str) -> tuple[FloatArray, FloatArray]:
     """Values and masses of one coordinate of all atoms, neurons (of all replicas) or cells."""
     if isinstance(measure, Tangent):
         measure = measure.theta
@@ -74,15 +84,15 @@ def values(model: Model | ReducedModel, measure: Measure, name: str) -> tuple[Fl
         x = np.ravel(known[name](measure))
         return x, np.full(len(x), 1.0 / len(x))
     cloud = measure if isinstance(measure, Cloud) else measure.as_cloud()
-    _check_count(reduced_of(model).coordinates, cloud.points.shape[1])
+    _check_count(names_of(model, cloud), cloud.points.shape[1])
     return np.asarray(known[name](cloud.points)), cloud.weights
 
 
 def marginal(
-    model: Model | ReducedModel, measure: Density, name: str
+    model: Model | ReducedModel | None, measure: Density, name: str
 ) -> tuple[FloatArray, FloatArray] | None:
     """Edges and masses of a density along one axis of its grid; None if `name` is not an axis."""
-    names = reduced_of(model).coordinates
+    names = names_of(model, measure)
     _check_count(names, len(measure.edges))
     if name == "norm" and len(names) == 1:
         name = names[0]

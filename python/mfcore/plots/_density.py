@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,50 +10,59 @@ import numpy.typing as npt
 
 from .._base import check
 from .._base.check import FloatArray
-from ..measures._measure import Cloud, Density
+from ..measures._measure import Density
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..runs._trajectory import Measure, Trajectory
-from ._axes import GREY, INCHES, TEXT, axes, color, panels, title, ylabel
-from ._coordinates import marginal, reduced_of, symbol, values
+from ._axes import axes, color, title, ylabel
+from ._coordinates import names_of, symbol
+from ._images import images
 from ._labels import label_peaks
-from ._runs import Runs, is_network, mean, model_of, named
+from ._laws import draw_law, form
+from ._measures import Law, drawn_model, timeless, with_measures
+from ._runs import Runs, is_network, named
+from ._shades import line_color, shades
 
 if TYPE_CHECKING:
     from ._axes import PlotAxes
 
-_TAIL = 1e-3  # heights below this fraction of the peak are not shown
-
 
 def density(
-    trajectories: Runs,
+    trajectories: Runs | Law | FloatArray | Sequence[Law | FloatArray] | Mapping[str, Any],
+    model: Model | ReducedModel | None = None,
     *,
     times: float | npt.ArrayLike | None = None,
     coordinate: str | None = None,
     bins: int | None = None,
     ax: Any = None,
 ) -> PlotAxes:
-    """Draw the laws of one coordinate at several times, a colour for each; or one law of two coordinates as
-    images.
+    """Draw the laws of one coordinate, at several times in shades from light (early) to dark; or laws of two
+    coordinates as images.
 
-    Neurons (of all replicas together) are filled histograms, atoms outlined ones, and the densities of the
-    PDE lines, so that a network and its limit can be drawn over each other. A single run of the PDE in two
-    coordinates is drawn as images, one for each time, unless `coordinate` asks for a marginal. Each is
-    scaled by its own peak.
+    Neurons (of all replicas together) are filled histograms, atoms outlined ones, and densities lines, so
+    that a network and its limit can be drawn over each other. A measure beside runs, such as the Gibbs law
+    that they approach, is drawn once. A single density in two coordinates, or a run of the PDE in two, is
+    drawn as images, one for each time, unless `coordinate` asks for a marginal; all have the same ranges and
+    one scale of colours, and coordinates of w equal scales.
 
     Args:
         trajectories: One run, several, groups of several, or a mapping of names to runs or groups: with the
             measures in `kept`. Histograms of a group are the means over its networks, with 95 % intervals.
+            In the place of a run also a measure: a `Density`, a `Cloud`, what `mf.gibbs` returns, neurons.
+        model: The model of measures given as such, whose coordinates they have; those of trajectories are
+            known. Densities and atoms can do without it: their coordinates are then z, or z1, z2 and so on.
         times: Save points that were kept, or the end. Default: those of the first run that kept any, at
             most three of them, the first, the middle and the last; else the end.
         coordinate: ``"norm"`` (|w|), ``"a"``, ``"b"``, or one of the reduction, such as ``"r1"``. Default:
             |w|, or the only coordinate there is.
-        bins: Bars of a histogram, over the range of its values; default 2·n^(1/3) of n values, and half as
-            many as nodes for atoms of different masses, which are nodes of a quadrature.
-        ax: Axes to draw on; for images as many as times. Default new ones.
+        bins: Bars of a histogram, over the range of its values; default 2·N^(1/3) of N neurons of a network
+            or as many atoms of equal masses, and half as many as nodes for atoms of one coordinate with
+            different masses, which are nodes of a quadrature.
+        ax: Axes to draw on; for images as many as times. Default new ones, for images with a colour bar.
 
     Returns:
-        The axes; of the first image, if there are several (the others are in ``.figure.axes``).
+        The axes; of the first image, if there are several (the others, and last the colour bar's, are in
+        ``.figure.axes``).
 
     Examples:
         >>> import mfcore as mf
@@ -66,8 +76,12 @@ def density(
         >>> ax = plots.density(run, times=[0.0, 1.0])
         >>> [text.get_text() for text in ax.texts]
         ['t = 0', 't = 1']
+        >>> noisy = model.replace(temperature=0.05, ridge=0.5)
+        >>> ends = {"at the end": run.final, "Gibbs law": mf.gibbs(noisy)}
+        >>> [text.get_text() for text in plots.density(ends, model).texts]
+        ['at the end', 'Gibbs law']
     """
-    groups = named(trajectories)
+    groups = named(with_measures(trajectories, model))
     runs = {name: group[0] for name, group in groups.items()}
     bins = None if bins is None else check.count(bins, "bins")
     asked = _times(runs, times)
@@ -78,31 +92,41 @@ def density(
     (only, *others) = runs
     first = laws[only][0]
     if coordinate is None and not others and isinstance(first, Density) and len(first.edges) == 2:
-        return _images(model_of(runs[only]), asked, laws[only], ax)
+        found = [law for law in laws[only] if isinstance(law, Density)]
+        titles = [f"peak {law.density.max():.3g}" for law in found]
+        if not timeless(runs[only]):
+            titles = [f"t = {t:.3g}   {text}" for t, text in zip(asked, titles, strict=True)]
+        return images(names_of(drawn_model(runs[only]), first), titles, found, ax)[0]
     name = _coordinate(runs, laws) if coordinate is None else coordinate
     target = axes(ax)
+    moving = [label for label, run in runs.items() if not timeless(run)]
+    still = [label for label in runs if label not in moving]
+    entries = [(f"t = {t:.3g}", shade, moving) for t, shade in zip(asked, shades(len(asked)), strict=True)]
+    hues = [line_color(k) if moving else color(k) for k in range(len(still))]
+    entries = entries if moving else []
+    entries += [(label if others else "", hue, [label]) for label, hue in zip(still, hues, strict=True)]
     peaks: list[tuple[float, float, str, str]] = []
     ends: list[float] = []
-    for k, t in enumerate(asked):
-        shade = color(k)
-        tops = [
-            _curve(target, model_of(run), laws[label][k], name, bins, shade, band=len(groups[label]) > 1)
-            for label, run in runs.items()
-        ]
+    for k, (text, shade, members) in enumerate(entries):
+        drawn = {}
+        for label in members:
+            law = laws[label][k if label in moving else 0]
+            bars = draw_law(target, drawn_model(runs[label]), law, name, bins, shade, len(groups[label]) > 1)
+            drawn[label] = bars
+            ends += bars.ends() if isinstance(law, Density) else (bars.edges[0], bars.edges[-1])
         # The name goes above the lines of the limit, where there are any: histograms are ragged.
-        limits = [top for top, run in zip(tops, runs.values(), strict=True) if not is_network(run)]
-        x = max(limits or tops, key=lambda top: top[1])[0]
-        peaks.append((x, max(top[1] for top in tops), f"t = {t:.3g}", shade))
-        ends += [end for top in tops for end in top[2:]]
+        limits = [bars for label, bars in drawn.items() if not is_network(runs[label])]
+        x = max(limits or drawn.values(), key=lambda bars: bars.near(bars.hump())).hump()
+        peaks.append((x, max(bars.near(x) for bars in drawn.values()), text, shade))
     margin = 0.04 * (max(ends) - min(ends))
     target.set_xlim(min(ends) - margin, max(ends) + margin)  # grids go on where nothing is
     target.set_ylim(bottom=0.0)
-    label_peaks(target, peaks)
+    label_peaks(target, [peak for peak in peaks if peak[2]])
     averaged = any(len(group) > 1 and is_network(group[0]) for group in groups.values())
     target.set_xlabel(symbol(name))
     ylabel(target, "density, mean and 95 % interval" if averaged else "density")
-    if others or is_network(runs[only]):
-        legend = [f"{_form(law[0])}: {label}" for label, law in laws.items()]
+    if len(moving) > 1 or any(is_network(runs[label]) for label in moving):
+        legend = [f"{form(laws[label][0])}: {label}" for label in moving]
         title(target, "     ".join(legend))
     return target
 
@@ -111,13 +135,15 @@ def _times(runs: dict[str, Trajectory], times: Any) -> list[float]:
     if times is not None:
         return given_times(times)
     for run in runs.values():
-        if run.kept:
+        if run.kept and not timeless(run):
             kept = sorted(run.kept)
             return sorted({kept[0], kept[len(kept) // 2], kept[-1]})
-    return [_end(next(iter(runs.values())))]
+    return [_end(next((run for run in runs.values() if not timeless(run)), next(iter(runs.values()))))]
 
 
 def _end(run: Trajectory) -> float:
+    if timeless(run):
+        return 0.0
     return float(run.meta["t"]) if "t" in run.meta else float(run.t[-1])
 
 
@@ -134,6 +160,9 @@ def kept_times(run: Trajectory) -> list[float]:
 
 def measure_at(name: str, run: Trajectory, t: float) -> Measure:
     """The measure of a run at a time that it kept, or at its end."""
+    if timeless(run):
+        measure: Measure = run.final
+        return measure
     known: dict[float, Measure] = {_end(run): run.final, **run.kept}
     if run.status == "completed" and "horizon" in run.meta:  # or the step nearest to it
         known.setdefault(run.meta["horizon"], run.final)
@@ -169,102 +198,10 @@ def _coordinate(runs: dict[str, Trajectory], laws: dict[str, list[Measure]]) -> 
     """The coordinate to draw by default: the only coordinate of the limit, or |w|."""
     for name, run in runs.items():
         if not is_network(run):
-            model = model_of(run)
-            coordinates = reduced_of(model).coordinates
+            model = drawn_model(run)
+            coordinates = names_of(model, laws[name][0])
             if len(coordinates) == 1:
                 return "norm" if coordinates == ("r",) and len(runs) > 1 else coordinates[0]
-            if isinstance(model, ReducedModel):
+            if not isinstance(model, Model):
                 raise ValueError(f"coordinate must be given for {name!r}: one of {', '.join(coordinates)}")
     return "norm"
-
-
-def _curve(
-    ax: PlotAxes,
-    model: Model | ReducedModel,
-    law: Measure,
-    name: str,
-    bins: int | None,
-    color: str,
-    band: bool,
-) -> tuple[float, float, float, float]:
-    """Draw one law of one coordinate; returns its peak, and the range without tails."""
-    if isinstance(law, Density):
-        grid = marginal(model, law, name)
-        if grid is not None:
-            edges, mass = grid
-            x, height = 0.5 * (edges[1:] + edges[:-1]), mass / np.diff(edges)
-            ax.plot(x, height, color=color, linewidth=1.6, zorder=3)
-            return _extent(x, height)
-    points, weights = values(model, law, name)
-    if isinstance(law, Cloud) and law.points.shape[1] == 1 and np.ptp(weights) > 0:
-        mass, edges = _of_nodes(points, weights, bins)
-    else:
-        mass, edges = np.histogram(points, bins=_edges(points, bins, len(points)), weights=weights)
-    height = mass / np.diff(edges)
-    if isinstance(law, np.ndarray):
-        ax.stairs(height, edges, fill=True, color=color, alpha=0.35, linewidth=0, zorder=2)
-        if band:
-            each = points.reshape(len(law), -1)
-            heights = [np.histogram(x, bins=edges)[0] / x.size / np.diff(edges) for x in each]
-            middle, half = mean(np.stack(heights, axis=1), np.zeros((len(height), len(law))))
-            ax.errorbar(
-                0.5 * (edges[1:] + edges[:-1]), middle, half, fmt="none", ecolor=color, elinewidth=0.9
-            )
-    else:
-        ax.stairs(height, edges, color=color, linewidth=1.3, zorder=3)
-    place, top, _, _ = _extent(0.5 * (edges[1:] + edges[:-1]), height)
-    return place, top, float(edges[0]), float(edges[-1])
-
-
-def _of_nodes(z: FloatArray, weights: FloatArray, bins: int | None) -> tuple[FloatArray, FloatArray]:
-    """Masses and edges of bars for atoms that are quadrature nodes, about two of them per bar.
-
-    The mass of a node belongs to the interval up to the midpoints between it and its neighbours. Outer bars
-    take the tails, where there may be many nodes of next to no mass.
-    """
-    order = np.argsort(z)
-    z, total = z[order], np.concatenate([[0.0], np.cumsum(weights[order])])
-    middles = 0.5 * (z[1:] + z[:-1])
-    cells = np.concatenate([2 * z[:1] - middles[:1], middles, 2 * z[-1:] - middles[-1:]])
-    ends = np.interp([_TAIL, 1 - _TAIL], total, cells)
-    inside = int(((z > ends[0]) & (z < ends[1])).sum())
-    edges = _edges(ends, bins or min(max(inside // 2, 1), 40), 1)
-    below = np.interp(edges, cells, total)
-    below[[0, -1]] = 0.0, 1.0
-    return np.diff(below), edges
-
-
-def _extent(x: FloatArray, height: FloatArray) -> tuple[float, float, float, float]:
-    """Position and height of the peak, and the interval in which heights are visible."""
-    shown = x[height > _TAIL * height.max()]
-    return float(x[height.argmax()]), float(height.max()), float(shown[0]), float(shown[-1])
-
-
-def _form(law: Measure) -> str:
-    """How a law is drawn: as histogram, curve or bars of atoms."""
-    return "bars" if isinstance(law, np.ndarray) else "lines" if isinstance(law, Density) else "steps"
-
-
-def _edges(points: FloatArray, bins: int | None, count: int) -> FloatArray:
-    """Edges of the bars of a histogram over the range of the points; narrow ones if all points are equal
-    to rounding.
-    """
-    low, high = float(points.min()), float(points.max())
-    least = 1e-3 * max(abs(low), abs(high), 1e-3)
-    if high - low < least:
-        middle = 0.5 * (low + high)
-        return np.array([middle - least, middle + least])
-    return np.linspace(low, high, (bins or max(1, round(2 * count ** (1 / 3)))) + 1)
-
-
-def _images(model: Model | ReducedModel, times: list[float], laws: list[Measure], ax: Any) -> PlotAxes:
-    width = 4.6 if len(laws) == 1 else 3.0 * len(laws)
-    targets = panels(len(laws), ax, (width, INCHES[1]))
-    first, second = reduced_of(model).coordinates
-    for k, (target, t, law) in enumerate(zip(targets, times, laws, strict=True)):
-        assert isinstance(law, Density)
-        heights = law.density
-        target.pcolormesh(law.edges[0], law.edges[1], heights.T, cmap="Blues", vmin=0.0, rasterized=True)
-        target.set(xlabel=symbol(first), ylabel=symbol(second) if k == 0 else "")
-        target.set_title(f"t = {t:.3g}   peak {heights.max():.3g}", loc="left", fontsize=TEXT, color=GREY)
-    return targets[0]

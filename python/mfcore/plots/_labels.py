@@ -13,7 +13,8 @@ from ._axes import TEXT, makes_room, root
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GAP = 1.02  # where labels begin, in widths of the axes
+_GAP = 7.0  # points between the axes and labels
+_SAMPLE = 17.0  # points that a sample of the series takes, before a label that is not at its end
 _WIDEST = 0.4  # of the figure that labels may take
 _SIZES = (TEXT, TEXT - 1, TEXT - 2, TEXT - 3, TEXT - 4)
 _WRAPS = (18, 26, 40, 60)  # letters of a line of a label
@@ -27,8 +28,9 @@ class Series:
     name: str
     quantity: str
     interval: str  # what its bars or bands are, if they can be seen
+    end: tuple[float, float]  # its last point
     note: Any
-    leader: Any
+    sample: Any
 
 
 def series_of(ax: Axes) -> list[Series]:
@@ -48,31 +50,47 @@ def label_end(
     interval: str = "",
 ) -> None:
     """Note the name of a series, to be written right of the axes beside its last point (x, y) by `settle`."""
-    from matplotlib.patches import ConnectionPatch
+    from matplotlib.lines import Line2D
+    from matplotlib.offsetbox import AnnotationBbox, DrawingArea
 
     note = ax.annotate(
         name,
-        (x, y),
-        xytext=(_GAP, 0.5),
-        textcoords="axes fraction",
+        (1.0, 0.5),
+        xycoords="axes fraction",
+        xytext=(_GAP, 0.0),
+        textcoords="offset points",
         va="center",
         color=color,
         fontsize=TEXT,
         annotation_clip=False,
     )
-    leader = ConnectionPatch(
-        (x, y), (_GAP - 0.005, 0.5), ax.transData, ax.transAxes, color=color, linewidth=0.5, alpha=0.6
+    line = Line2D([0, _SAMPLE / 2 - 2, _SAMPLE - 4], [0, 0, 0], color=color)
+    if artist is not None:
+        line.update_from(artist)
+    area = DrawingArea(_SAMPLE, 0)
+    area.add_artist(line)
+    line.set(markevery=[1], label="", transform=area.get_transform(), clip_on=False)
+    sample = AnnotationBbox(
+        area,
+        (1.0, 0.5),
+        (_GAP, 0.0),
+        xycoords="axes fraction",
+        boxcoords="offset points",
+        box_alignment=(0, 0.5),
+        frameon=False,
+        pad=0,
+        annotation_clip=False,
     )
-    leader.set(in_layout=False, visible=False, clip_on=False, zorder=1)
-    ax.add_artist(leader)
-    series_of(ax).append(Series(artist, name, quantity, interval, note, leader))
+    sample.set(in_layout=False, visible=False)
+    ax.add_artist(sample)
+    series_of(ax).append(Series(artist, name, quantity, interval, (x, y), note, sample))
     if not makes_room(ax):
         note.set(visible=False, in_layout=False)
 
 
 def settle(ax: Axes) -> None:
     """Write all labels of these axes: none over another or beyond the axes' height, each as near as possible
-    to the end of its series, with a thin line to it where that is far.
+    to the end of its series. Where some are not beside their ends, all have a sample of their series.
 
     Where no layout engine makes room right of the axes, a legend inside of them has the names.
     """
@@ -93,14 +111,17 @@ def settle(ax: Axes) -> None:
     heights = _fit(ax, all_series, names) / ax.bbox.height
     to_axes = ax.transData + ax.transAxes.inverted()
     with np.errstate(invalid="ignore"):
-        wanted = np.array([to_axes.transform(one.note.xy)[1] for one in all_series])
+        wanted = np.array([to_axes.transform(one.end)[1] for one in all_series])
     wanted = np.clip(np.nan_to_num(wanted, nan=0.5), 0.0, 1.0)
     order = np.argsort(wanted, kind="stable")
-    for k, y in zip(order, spread(wanted[order], heights[order], (0.0, 1.0)), strict=True):
+    placed = spread(wanted[order], heights[order], (0.0, 1.0))
+    moved = bool((np.abs(placed - wanted[order]) > 0.6 * heights[order]).any())
+    for k, y in zip(order, placed, strict=True):
         one = all_series[k]
-        one.note.xyann = (_GAP, y)
-        one.leader.xy2 = (_GAP - 0.005, y)
-        one.leader.set_visible(abs(y - wanted[k]) > 0.6 * heights[k])
+        one.note.set(position=(_GAP + _SAMPLE * moved, 0.0))
+        one.note.xy = (1.0, y)
+        one.sample.xy = (1.0, y)
+        one.sample.set_visible(moved)
     figure.draw_without_rendering()
 
 
@@ -168,7 +189,9 @@ def _legend(ax: Axes, all_series: list[Series], names: list[str]) -> None:
 
 
 def label_peaks(ax: Axes, peaks: list[tuple[float, float, str, str]]) -> None:
-    """Write names of curves above their highest points (x, y, text, colour), and make room for the text."""
+    """Write names of curves above points of them (x, y, text, colour), and make room for the text."""
+    if not peaks:
+        return
     figure: Any = root(ax)
     figure.draw_without_rendering()
     notes = []
@@ -176,6 +199,7 @@ def label_peaks(ax: Axes, peaks: list[tuple[float, float, str, str]]) -> None:
         note = ax.text(x, y, text, color=color, fontsize=TEXT, ha="center", va="bottom", zorder=5)
         note.set_bbox({"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.5})
         notes.append(note)
+    ax.__dict__["_mfcore_peaks"] = peaks, notes
     low, high = ax.get_ylim()
     for _ in range(20):  # more room moves the peaks, so that it takes some rounds
         top = _stack(ax, peaks, notes)
@@ -183,6 +207,12 @@ def label_peaks(ax: Axes, peaks: list[tuple[float, float, str, str]]) -> None:
             return
         high = low + (high - low) * (top + 0.02)
         ax.set_ylim(low, high)
+
+
+def place_peaks(ax: Axes) -> None:
+    """Place the names of curves again, after the limits of the axes have changed."""
+    if "_mfcore_peaks" in ax.__dict__:
+        _stack(ax, *ax.__dict__["_mfcore_peaks"])
 
 
 def _stack(ax: Axes, peaks: list[tuple[float, float, str, str]], notes: list[Any]) -> float:

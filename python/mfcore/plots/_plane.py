@@ -14,9 +14,10 @@ from ..measures._measure import Cloud, Density
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..runs._trajectory import Measure, Trajectory
-from ._axes import COLORS, GREY, TEXT, axes
+from ._axes import COLORS, GREY, TEXT, axes, root
 from ._coordinates import reduced_of, symbol, values
 from ._density import pooled
+from ._images import equal_scales
 from ._runs import model_of, named
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def particles(
         _field(target, reduced, source, (across, up), box, arrows)
     first, second = (symbol(reduced.coordinates[c]) for c in (across, up))
     target.set(xlabel=first, ylabel=second, xlim=box[0], ylim=box[1])
+    equal_scales(target, (reduced.coordinates[across], reduced.coordinates[up]))
+    root(target).draw_without_rendering()  # a layout of equal scales takes two rounds
     return target
 
 

@@ -87,6 +87,11 @@ def replicas(run: Trajectory) -> int:
     return len(run.final) if isinstance(run.final, np.ndarray) and run.final.ndim == 3 else 1
 
 
+def widths(runs: list[Trajectory]) -> list[int]:
+    """The numbers of neurons of several networks."""
+    return [int(run.final.shape[-2]) for run in runs]
+
+
 def center(run: Trajectory, values: FloatArray, error: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """The mean of a series over replicas, and half of the 95 % interval of that mean.
 

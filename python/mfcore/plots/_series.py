@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._base import check
-from .._base.check import FloatArray
 from ..runs._trajectory import Trajectory
-from ._axes import axes, color, marker, plain_ticks, stroke, title, ylabel
-from ._labels import label_end, series_of, settle
-from ._runs import Runs, average, is_network, labelled, replicas, series
+from ._axes import axes, plain_ticks, title, ylabel
+from ._curves import Curve, draw_curve, intervals, lazy_clock, looks_of
+from ._labels import series_of, settle
+from ._runs import Group, Runs, average, labelled, series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,25 +20,36 @@ if TYPE_CHECKING:
     from ._axes import PlotAxes
 
 _VISIBLE = 2e-3  # intervals smaller than this fraction of the range of all that is drawn are left out
-_MANY = 60  # with more points than this, every so many have a marker, and intervals are a band
-_MARKED = 12  # markers of such a series
-_INTERVALS = ("mean and 95 % interval", "95 % interval", "stated error")
+_CLOCKS = {"time": "time $t$", "lazy": "clock $α^2 t$"}
 
 
-def risk(trajectories: Runs, *, ax: Axes | None = None, log: str = "") -> PlotAxes:
+def risk(
+    trajectories: Runs,
+    *,
+    reference: Group | Mapping[str, Group] | None = None,
+    clock: str = "time",
+    ax: Axes | None = None,
+    log: str = "",
+) -> PlotAxes:
     """Draw the risk R(ρ_t) over t: points for networks, lines for the limit.
 
     Runs in a list or mapping are series of their own. Runs in a list inside of it are one group, such as
-    several seeds: all of its networks are averaged. Intervals are of 95 %: of the mean over replicas and runs
-    (Student's t), and of a risk that was measured on samples. They are bars, or bands for groups and series
-    of many points. The band around a line is the stated error of the discretisation. Intervals too small to
-    be seen are left out; where there are any, the label of the axis says so.
+    several seeds: all of its networks are averaged. Networks of several widths are lines with a few markers,
+    in shades from light (small N) to dark, and the limit beside them is black. Intervals are of 95 %: of the
+    mean over replicas and runs (Student's t), and of a risk that was measured on samples; they end at 0. They
+    are bars, or bands for groups, several widths and series of many points. The band around a limit is the
+    stated error of the discretisation. Intervals too small to be seen are left out; where there are any, the
+    label of the axis says so.
 
     Args:
         trajectories: One run, several, groups of several, or a mapping of names to runs or groups. Without
             names, runs are called by what they differ in; what they have in common is the title. Also the
             table that `mf.sweep` or `mf.load` returns of a function that returns its `Trajectory`: a series
             for each case, where cases that differ by an argument ``rng`` or ``seed`` alone are one group.
+        reference: Networks that stand for the limit, such as a very wide one, drawn as a line: one run, a
+            group, or a mapping of names to them.
+        clock: ``"time"`` for t, or ``"lazy"`` for α²t, on which networks of different scales α come together
+            in the lazy limit.
         ax: Axes to draw on, once or several times; default new ones. Names are at the ends of series, or,
             in a figure without a layout engine, in a legend.
         log: Axes that are logarithmic: ``"x"``, ``"y"`` or ``"xy"``. A logarithmic clock has no t = 0.
@@ -64,15 +76,23 @@ def risk(trajectories: Runs, *, ax: Axes | None = None, log: str = "") -> PlotAx
         >>> plots.risk(seeds).get_ylabel()
         'risk $R$, mean and 95 % interval'
     """
-    groups, common = labelled(trajectories)
+    groups, common, lines = _with_reference(trajectories, reference)
     for name, runs in groups.items():
         if any(run.risk is None for run in runs):
             raise ValueError(f"trajectories must have a risk, got {name!r} that ran with risk=False")
     values = {name: [(run.risk, run.error) for run in runs] for name, runs in groups.items()}
-    return _draw(groups, values, "risk $R$", common, ax, log)
+    return _draw(groups, values, "risk $R$", common, ax, log, clock, lines, 0.0)
 
 
-def observable(trajectories: Runs, name: str, *, ax: Axes | None = None, log: str = "") -> PlotAxes:
+def observable(
+    trajectories: Runs,
+    name: str,
+    *,
+    reference: Group | Mapping[str, Group] | None = None,
+    clock: str = "time",
+    ax: Axes | None = None,
+    log: str = "",
+) -> PlotAxes:
     """Draw an observable of runs over t, as `risk` draws the risk.
 
     Several observables can be drawn on the same axes, one after the other: their names then stand at the
@@ -82,6 +102,8 @@ def observable(trajectories: Runs, name: str, *, ax: Axes | None = None, log: st
         trajectories: One run, several, groups of several, or a mapping of names to runs or groups.
         name: What all of them have in `Trajectory.observed`, such as ``"norm_mean"``: one number per save
             point.
+        reference: Networks that are drawn as a line, as in `risk`.
+        clock: ``"time"`` for t, or ``"lazy"`` for α²t.
         ax: Axes to draw on; default new ones.
         log: Axes that are logarithmic: ``"x"``, ``"y"`` or ``"xy"``.
 
@@ -97,7 +119,7 @@ def observable(trajectories: Runs, name: str, *, ax: Axes | None = None, log: st
         >>> plots.observable(run, "norm_mean").get_ylabel()
         'mean of |w|'
     """
-    groups, common = labelled(trajectories)
+    groups, common, lines = _with_reference(trajectories, reference)
     values: dict[str, list[Any]] = {}
     for label, runs in groups.items():
         for run in runs:
@@ -106,7 +128,8 @@ def observable(trajectories: Runs, name: str, *, ax: Axes | None = None, log: st
                 hint = check.did_you_mean(name, run.observed) or f"; it has {known}"
                 raise ValueError(f"name must be an observable of {label!r}, got {check.shown(name)}{hint}")
         values[label] = [(run.observed[name], None) for run in runs]
-    return _draw(groups, values, _title(name), common, ax, log)
+    least = 0.0 if name.startswith("norm") or name.endswith(("_std", "error")) else -np.inf
+    return _draw(groups, values, _title(name), common, ax, log, clock, lines, least)
 
 
 def _draw(
@@ -116,9 +139,13 @@ def _draw(
     common: str,
     ax: Axes | None,
     log: str,
+    clock: str,
+    lines: frozenset[str],
+    least: float,
 ) -> PlotAxes:
     if not isinstance(log, str) or set(log) - {"x", "y"}:
         raise ValueError(f"log must be '', 'x', 'y' or 'xy', got {check.shown(log)}")
+    check.choice(clock, "clock", _CLOCKS)
     curves = {}
     for name, runs in groups.items():
         for run, (raw, _) in zip(runs, values[name], strict=True):
@@ -126,65 +153,49 @@ def _draw(
                 raise ValueError(f"trajectories must have save points, got none in {name!r}")
             series(run, quantity.replace("$", ""), raw)
         raws, errors = zip(*values[name], strict=True)
-        curves[name] = average(runs, list(raws), list(errors))
+        middle, half = average(runs, list(raws), list(errors))
+        factor = lazy_clock(name, runs) if clock == "lazy" else 1.0
+        curves[name] = Curve(factor * runs[0].t, middle, np.maximum(middle - half, least), middle + half)
     target = axes(ax)
-    finite = [middle[np.isfinite(middle)] for middle, _ in curves.values()]
+    finite = [one.middle[np.isfinite(one.middle)] for one in curves.values()]
     scale = np.ptp(np.concatenate(finite)) if any(map(len, finite)) else 0.0
     fresh = not series_of(target)
+    looks = looks_of(groups, lines, series_of(target))
     for name, runs in groups.items():
-        _curve(target, runs, name, quantity, *curves[name], _VISIBLE * scale)
+        draw_curve(target, curves[name], looks[name], runs, name, quantity, _VISIBLE * scale)
     if "x" in log:
         target.set_xscale("log", nonpositive="mask")
     if "y" in log:
         target.set_yscale("log", nonpositive="clip")
+        _above_zero(target, list(curves.values()))
         plain_ticks(target)
+    target.set_xlabel(_CLOCKS[clock])
     quantities = dict.fromkeys(one.quantity for one in series_of(target))
-    intervals = {one.interval for one in series_of(target)}
-    told = [interval for interval in _INTERVALS if interval in intervals]
-    target.set_xlabel("time $t$")
-    ylabel(target, ", ".join(["; ".join(quantities), *told]))
+    ylabel(target, ", ".join(["; ".join(quantities), *intervals({s.interval for s in series_of(target)})]))
     if fresh and common and not target.get_title("left"):
         title(target, common)
     settle(target)
     return target
 
 
-def _curve(
-    ax: Axes,
-    runs: list[Trajectory],
-    name: str,
-    quantity: str,
-    middle: FloatArray,
-    half: FloatArray,
-    visible: float,
-) -> None:
-    drawn = series_of(ax)
-    shade, t = color(len(drawn)), runs[0].t
-    seen = bool((half > visible).any())
-    common: dict[str, Any] = {"color": shade, "label": name}
-    network, many = is_network(runs[0]), len(t) > _MANY
-    band = seen and (many or len(runs) > 1 or not network)
-    if band:
-        ax.fill_between(t, middle - half, middle + half, color=shade, alpha=0.2, linewidth=0)
-    if network:
-        before = sum(one.artist.get_marker() != "None" for one in drawn)
-        style = {**marker(before), "zorder": 3 + 0.01 * before}
-        if many or band:
-            # A thin line joins what belongs together; markers of different series stand at different points.
-            every = max(1, len(t) // _MARKED)
-            where = (before * every // 3 % every, every)
-            (artist,) = ax.plot(t, middle, linewidth=0.8, markevery=where, **common, **style)
-        elif seen:
-            bars = ax.errorbar(t, middle, half, linestyle="none", elinewidth=0.9, **common, **style)
-            artist = bars.lines[0]
-        else:
-            (artist,) = ax.plot(t, middle, linestyle="none", **common, **style)
-    else:
-        before = sum(one.artist.get_marker() == "None" for one in drawn)
-        (artist,) = ax.plot(t, middle, zorder=2, **common, **stroke(before))
-    averaged = len(runs) > 1 or replicas(runs[0]) > 1
-    interval = _INTERVALS[0 if averaged else 1 if network else 2] if seen else ""
-    label_end(ax, t[-1], middle[-1], name, shade, artist, quantity, interval)
+def _above_zero(ax: Axes, curves: list[Curve]) -> None:
+    """Let a logarithmic axis begin at the series, where an interval that reaches 0 would fill it."""
+    lowest = [np.maximum(one.low, 0.5 * one.middle)[one.middle > 0] for one in curves]
+    low = min((float(part.min()) for part in lowest if len(part)), default=0.0)
+    if 0 < ax.get_ylim()[0] < 0.9 * low and len(series_of(ax)) == len(curves):
+        ax.set_ylim(bottom=0.9 * low)
+
+
+def _with_reference(
+    trajectories: Runs, reference: Group | Mapping[str, Group] | None
+) -> tuple[dict[str, list[Trajectory]], str, frozenset[str]]:
+    """The runs by name, what all have in common, and the names of those that are drawn as lines."""
+    groups, common = labelled(trajectories)
+    if reference is None:
+        return groups, common, frozenset()
+    given = labelled(reference if isinstance(reference, Mapping | Trajectory) else [reference])[0]
+    lines = {f"{name} (reference)" if name in groups else name: runs for name, runs in given.items()}
+    return {**groups, **lines}, common, frozenset(lines)
 
 
 def _title(name: str) -> str:

@@ -1,5 +1,7 @@
 """Animations have one frame for each time, on axes that stand still, in every format."""
 
+import dataclasses
+
 import mfcore as mf
 import numpy as np
 import pytest
@@ -42,6 +44,33 @@ def test_axes_stand_still_and_hold_all_frames(run):
     low, high = seen.pop()[:2]
     norms = np.concatenate([np.linalg.norm(measure, axis=1) for measure in run.kept.values()])
     assert low < norms.min() < norms.max() < high
+
+
+def test_images_of_a_film_share_one_scale_of_colours_with_one_bar(run):
+    rng = np.random.default_rng(0)
+    edges = (np.linspace(0, 1, 4), np.linspace(0, 2, 5))
+    kept = {t: mf.Density(edges, rng.dirichlet(np.ones(12)).reshape(3, 4)) for t in (0.0, 1.0)}
+    film = plots.animate(dataclasses.replace(run, kept=kept, final=kept[1.0]))
+    ax, bar = film._fig.axes
+    top = max(law.density.max() for law in kept.values())
+    for t, law in kept.items():
+        film._func(t)
+        assert np.array_equal(ax.collections[0].get_array(), law.density.T)
+        assert ax.collections[0].norm.vmax == bar.get_ylim()[1] == top
+        assert len(film._fig.axes) == 2
+
+
+def test_the_time_stands_over_its_law_in_every_frame(run):
+    film = plots.animate(run, bins=5)
+    ax = film._fig.axes[0]
+    film._fig.draw_without_rendering()  # by matplotlib the first frame begins the film
+    for t in run.kept:
+        film._func(t)
+        film._fig.draw_without_rendering()
+        (note,) = ax.texts
+        top = ax.transData.transform((0.0, ax.patches[0].get_data()[0].max()))[1]
+        box = note.get_window_extent()
+        assert 0 <= box.y0 - top < box.height
 
 
 def test_mistakes_of_animations_say_what_is_possible(run, tmp_path, monkeypatch):

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.offsetbox import AnnotationBbox
 from mfcore import plots
-from mfcore.plots import _axes
+from mfcore.plots import _axes, _shades
 
 MODEL = mf.Model(
     data=mf.data.IsotropicGaussians(d=6, delta=0.5),
@@ -113,12 +114,23 @@ def test_labels_at_the_peaks_of_densities_never_overlap_or_leave_the_axes(count)
     assert all(text.get_window_extent().y1 <= ax.bbox.y1 + 1 for text in ax.texts)
 
 
-def test_a_label_that_had_to_move_has_a_line_to_the_end_of_its_series():
+def samples(ax):
+    """The lines beside labels that show what their series look like."""
+    boxes = [one for one in ax.artists if isinstance(one, AnnotationBbox) and one.get_visible()]
+    return [one.offsetbox.get_children()[0] for one in boxes]
+
+
+def test_labels_that_had_to_move_have_samples_of_their_series_and_others_have_none():
     ax = plots.risk(close_runs(8))
-    lines = [patch for patch in ax.patches if patch.get_visible()]
-    assert len(lines) >= 4
-    ends = {tuple(line.xy1) for line in lines}
-    assert ends <= {(1.0, 2.0 - 1e-3 * k) for k in range(1, 8)}
+    ax.figure.draw_without_rendering()
+    shown = samples(ax)
+    for name in ("get_marker", "get_color", "get_linestyle"):
+        assert [getattr(one, name)() for one in shown] == [getattr(one, name)() for one in ax.get_lines()]
+    for one, text in zip(shown, ax.texts, strict=True):
+        box, label = one.get_window_extent(), text.get_window_extent()
+        assert ax.bbox.x1 < box.x0 < box.x1 < label.x0
+        assert label.y0 < 0.5 * (box.y0 + box.y1) < label.y1
+    assert not samples(plots.risk(close_runs(2)))
 
 
 def _seen(color, cones=None):
@@ -185,3 +197,24 @@ def test_new_axes_have_the_style_and_sizes_asked_for():
         plots.new_axes(21)
     with pytest.raises(ValueError, match="inches must be > 0 and at most 100, got 0 and 2"):
         plots.new_axes(inches=(0, 2))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7])
+def test_shades_get_darker_for_all_eyes_and_in_grey(count):
+    for cones in (None, *BLIND):
+        light = [_seen(shade, cones)[0] for shade in _shades.shades(count)]
+        # 2.3 can just be seen beside each other; seven shades are 7 apart.
+        assert (np.diff(light) < -40 / count).all()
+    assert _seen(_shades.shades(count)[0])[0] < 75  # a name in it can be read on white
+
+
+@pytest.mark.parametrize("inches", [(6.0, 3.7), (2.6, 1.8), (2.0, 1.4)])
+def test_the_label_of_the_y_axis_is_no_longer_than_the_axis(inches):
+    runs = [dataclasses.replace(RUN, risk=RUN.risk + 0.1 * k) for k in range(3)]
+    (ax,) = plots.new_axes(inches=inches)
+    plots.risk([runs], ax=ax)
+    label = ax.yaxis.label
+    ax.figure.draw_without_rendering()
+    assert label.get_text().replace("\n", " ") == "risk $R$, mean and 95 % interval"
+    assert label.get_window_extent().height <= ax.bbox.height + 1  # a pixel of rounding
+    assert label.get_window_extent().x0 >= 0
