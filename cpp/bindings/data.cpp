@@ -125,12 +125,23 @@ void bind_data(py::module_& m) {
     m.def(
         "multi_index",
         [](const std::string& inputs, Index d, const Link& link, const std::optional<In>& directions,
-           double noise) {
+           double noise, const std::optional<In>& root) {
             const ConstMat rows = rows_or_none(directions, "directions");
-            return hold_sampler(multi_index(inputs_named(inputs), d, link, rows, noise));
+            return hold_sampler(
+                multi_index(inputs_named(inputs), d, link, rows, noise, rows_or_none(root, "root")));
         },
         py::arg("inputs"), py::arg("d"), py::arg("link"), py::arg("directions") = py::none(),
-        py::arg("noise") = 0.0);
+        py::arg("noise") = 0.0, py::arg("root") = py::none());
+    m.def(
+        "gaussian_mixture",
+        [](const In& means, const std::vector<In>& roots, const In& labels, const In& weights) {
+            const ConstMat rows = matrix(means, "means");
+            std::vector<ConstMat> each;
+            for (const In& root : roots) each.push_back(matrix(root, "roots"));
+            return hold_sampler(gaussian_mixture(rows, each, vector(labels, "labels", rows.rows),
+                                                 vector(weights, "weights", rows.rows)));
+        },
+        py::arg("means"), py::arg("roots"), py::arg("labels"), py::arg("weights"));
     m.def(
         "linear_law",
         [](const In& w, const std::optional<In>& root, double noise) {

@@ -108,13 +108,14 @@ void bind_reduction(py::module_& m) {
     py::class_<ReducedFeatures, std::shared_ptr<ReducedFeatures>>(m, "ReducedFeatures")
         .def(py::init([](const Activation& activation, bool has_a, bool has_b, std::vector<double> dims,
                          const In& nodes, std::shared_ptr<const ChiPanels> panels,
-                         std::shared_ptr<const NormalPanels> along, double scale) {
+                         std::shared_ptr<const NormalPanels> along, double scale,
+                         std::vector<double> centres) {
                  return std::make_shared<ReducedFeatures>(activation, has_a, has_b, std::move(dims),
                                                           matrix(nodes, "nodes"), std::move(panels),
-                                                          std::move(along), scale);
+                                                          std::move(along), scale, std::move(centres));
              }),
              "activation"_a, py::kw_only(), "has_a"_a, "has_b"_a, "dims"_a, "nodes"_a, "panels"_a = nullptr,
-             "along"_a = nullptr, "scale"_a = 1.0)
+             "along"_a = nullptr, "scale"_a = 1.0, "centres"_a = std::vector<double>{})
         .def_property_readonly("coordinates", &ReducedFeatures::coordinates)
         .def_property_readonly("size", &ReducedFeatures::size)
         .def_property_readonly("nanoseconds", &ReducedFeatures::nanoseconds)

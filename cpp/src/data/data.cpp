@@ -15,32 +15,10 @@ namespace {
 
 using random::Purpose;
 
-/// Numbers first * d .. of the stream `inputs` as rows: one contiguous fill where the rows have no gaps.
-template <class Fill>
-void fill_rows(Fill fill, std::uint64_t seed, Index first, Mat x) {
-    const random::Stream stream{seed, Purpose::inputs};
-    const auto item = [&](Index k) { return static_cast<std::uint64_t>((first + k) * x.cols); };
-    if (x.stride == x.cols) {
-        fill(stream, item(0), x.rows * x.cols, x.data);
-    } else {
-        for (Index k = 0; k < x.rows; ++k) fill(stream, item(k), x.cols, x.row(k));
-    }
-}
-
-void fill_normals(std::uint64_t seed, Index first, Mat x) {
-    fill_rows([](const auto& stream, std::uint64_t item, Index n,
-                 double* out) { random::normals(stream, item, n, out); },
-              seed, first, x);
-}
-
 void fill_signs(std::uint64_t seed, Index first, Mat x) {
     fill_rows([](const auto& stream, std::uint64_t item, Index n,
                  double* out) { random::signs(stream, item, n, out); },
               seed, first, x);
-}
-
-void scale(double* x, Index n, double factor) {
-    for (Index j = 0; j < n; ++j) x[j] *= factor;
 }
 
 /// Multiply the first C numbers of row i by 1 + y_i delta: for short rows, of which a loop over any number would cost
@@ -49,13 +27,6 @@ template <Index C>
 void stretch_short(Mat x, const double* y, double delta) {
     for (Index i = 0; i < x.rows; ++i)
         for (Index j = 0; j < C; ++j) x(i, j) *= 1 + y[i] * delta;
-}
-
-/// Call body(first row, rows) for pieces of a batch that stay in the cache between their two passes.
-template <class Body>
-void for_pieces(Index rows, Index cols, Body&& body) {
-    const Index step = std::max<Index>(1, 16'384 / cols);
-    for (Index k = 0; k < rows; k += step) body(k, std::min(step, rows - k));
 }
 
 /// x | y = +-1 is standard normal, stretched by 1 +- delta on a subspace: the first s0 coordinates or the
@@ -117,10 +88,8 @@ private:
 class MultiIndex final : public CheckedSampler {
 public:
     MultiIndex(Inputs inputs, Index d, LinkLabels labels, double noise, ConstMat root = {})
-        : CheckedSampler(d), inputs_(inputs), labels_(std::move(labels)), noise_(noise), root_(root) {
+        : CheckedSampler(d), inputs_(inputs), labels_(std::move(labels)), noise_(noise), root_(d, root) {
         require(noise >= 0 && std::isfinite(noise), "noise", "must be finite and >= 0", noise);
-        const bool fits = root.rows == root.cols && (root.rows == d || root.rows <= 1);
-        require(fits, "root", "must have d rows and columns, or one", root.rows);
     }
     bool concurrent() const override { return labels_.concurrent(); }
 
@@ -128,13 +97,11 @@ private:
     void fill(std::uint64_t seed, Index first, Mat x, double* y) const override {
         if (inputs_ == Inputs::hypercube) {
             fill_signs(seed, first, x);
-        } else if (root_.rows == d_) {
+        } else if (root_.dense()) {
             fill_correlated(seed, first, x);
         } else {
             fill_normals(seed, first, x);
-            if (root_.rows == 1) {
-                for (Index k = 0; k < x.rows; ++k) scale(x.row(k), d_, root_.values[0]);
-            }
+            for (Index k = 0; k < x.rows; ++k) root_.scale_row(x.row(k));
         }
         if (inputs_ == Inputs::sphere) {
             for (Index k = 0; k < x.rows; ++k) {
@@ -152,7 +119,7 @@ private:
             memory.resize(static_cast<std::size_t>(rows * d_));
             const Mat g{memory.data(), rows, d_};
             fill_normals(seed, first + k, g);
-            row_products(g, root_.view(), x.middle_rows(k, rows));
+            row_products(g, root_.matrix(), x.middle_rows(k, rows));
         });
     }
 
@@ -169,7 +136,7 @@ private:
     const Inputs inputs_;
     const LinkLabels labels_;
     const double noise_;
-    const Copy root_;
+    const Root root_;
 };
 
 /// Another law's samples, every label times a factor.
@@ -208,9 +175,11 @@ SamplerPtr anisotropic_gaussians(ConstMat basis, double delta) {
     return std::make_shared<GaussianClasses>(basis.cols, basis.rows, delta, Copy(basis));
 }
 
-SamplerPtr multi_index(Inputs inputs, Index d, Link link, ConstMat directions, double noise) {
+SamplerPtr multi_index(Inputs inputs, Index d, Link link, ConstMat directions, double noise, ConstMat root) {
     require(link.evaluate != nullptr, "link", "must have a function", "none");
-    return std::make_shared<MultiIndex>(inputs, d, LinkLabels(d, std::move(link), directions), noise);
+    require(root.rows == 0 || inputs == Inputs::gaussian, "root", "must come with Gaussian inputs",
+            root.rows);
+    return std::make_shared<MultiIndex>(inputs, d, LinkLabels(d, std::move(link), directions), noise, root);
 }
 
 SamplerPtr linear(Index d, const double* w, ConstMat root, double noise) {

@@ -58,7 +58,8 @@ struct ReducedFeatures::Chunk {
 
 ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims,
                                  ConstMat nodes, std::shared_ptr<const ChiPanels> panels,
-                                 std::shared_ptr<const NormalPanels> along, double scale)
+                                 std::shared_ptr<const NormalPanels> along, double scale,
+                                 std::vector<double> centres)
     : sigma_(sigma),
       has_a_(has_a),
       has_b_(has_b),
@@ -66,7 +67,8 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
       nodes_(nodes.rows),
       dims_(std::move(dims)),
       panels_(std::move(panels)),
-      along_(std::move(along)) {
+      along_(std::move(along)),
+      centres_(std::move(centres)) {
     sigma.validate();
     require(dims_.size() <= 2, "dims", "must have at most 2 entries", dims_.size());
     directions_ = nodes.cols - radii();
@@ -84,6 +86,9 @@ ReducedFeatures::ReducedFeatures(const Activation& sigma, bool has_a, bool has_b
                         nodes_ % along_->size() == 0),
             "along", "must come with knots, one direction, at most one radius and whole groups of nodes",
             nodes_);
+    const Index groups = along_ ? nodes_ / along_->size() : 0;
+    if (centres_.empty()) centres_.assign(static_cast<std::size_t>(groups), 0.0);
+    require_count(static_cast<Index>(centres_.size()), groups, "centres", "entries");
     if (dims_.empty()) return;
     const bool infinite = std::isinf(dims_[0]);
     smoothers_.emplace_back(sigma, dims_[0]);
@@ -219,10 +224,12 @@ void ReducedFeatures::project_along(const Point& p, Index first, Index count, Ch
     for (Index at = 0; at < count; at += Panels::kOrder) {
         const Index within = (first + at) % along_->size(), panel = within / Panels::kOrder;
         const double* nodes = along_->rule().nodes.data() + within;
-        const double stretch = z[at] / nodes[0], slope = p.s[0] * stretch;
+        const double centre = centres_[static_cast<std::size_t>((first + at) / along_->size())];
+        const double stretch = (z[at] - centre) / nodes[0], slope = p.s[0] * stretch;
+        const double shift = p.b + p.s[0] * centre;
         const double R = dims_.empty() ? 0 : p.r[0] * z[nodes_ + at];
         for (std::size_t k = 0; k < sigma_.knots.size(); ++k) {
-            const double gap = sigma_.knots[k] - p.b, width = R / std::abs(slope);
+            const double gap = sigma_.knots[k] - shift, width = R / std::abs(slope);
             const Panels::Bend bend{gap / slope, reach * width, deviation * width, d < kSmall};
             if (slope == 0 || along_->resolves(panel, bend)) continue;
             const auto term = [&](const auto& x, auto& values) {
@@ -240,7 +247,7 @@ void ReducedFeatures::project_along(const Point& p, Index first, Index count, Ch
                                                    values[3].data());
                 for (std::size_t i = 0; i < n; ++i) {
                     values[0][i] = values[0][i] * values[1][i] + R * values[3][i];
-                    values[2][i] = stretch * x[i] * values[1][i];
+                    values[2][i] = (centre + stretch * x[i]) * values[1][i];
                 }
             };
             along_->project(panel, bend, slope > 0, slopes ? Panels::kFunctions : 1, term, change);

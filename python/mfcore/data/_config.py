@@ -11,12 +11,22 @@ from .._base import check
 from ._finite import Dataset
 from ._gaussians import AnisotropicGaussians, IsotropicGaussians
 from ._law import DataLaw
+from ._mixture import GaussianMixture
 from ._multi_index import MultiIndex, Staircase
 from ._regression import Linear, Teacher
 
 KINDS: dict[str, type[DataLaw]] = {
     law.__name__: law
-    for law in (IsotropicGaussians, AnisotropicGaussians, MultiIndex, Staircase, Teacher, Linear, Dataset)
+    for law in (
+        IsotropicGaussians,
+        AnisotropicGaussians,
+        GaussianMixture,
+        MultiIndex,
+        Staircase,
+        Teacher,
+        Linear,
+        Dataset,
+    )
 }
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 from . import _links
+from ._covariance import Subspace, along, covariance, first_axes, root_of, rooted, row_of_root, subspace
 from ._law import DataLaw, check_orthonormal, dimension, noise_level, own_array, set_field
 from ._parts import GaussianPart, HermiteLabel, SphereLabel
 from ._symmetry import INPUTS, Part, Radius, Split, Symmetry
@@ -27,7 +28,8 @@ class MultiIndex(DataLaw):
     """y = φ(Πx) + noise·g, where Π projects x on P orthonormal directions.
 
     Inputs are N(0, I_d) (``"gaussian"``), uniform on {−1, 1}^d (``"hypercube"``) or uniform on the sphere of
-    radius √d (``"sphere"``): in each case coordinates have mean 0 and variance 1.
+    radius √d (``"sphere"``): in each case coordinates have mean 0 and variance 1. Gaussian inputs may have
+    another covariance.
 
     Args:
         d: Dimension; ``math.inf`` (with a count of directions) for the limit in high dimension.
@@ -42,6 +44,9 @@ class MultiIndex(DataLaw):
         directions: P for the first P coordinates, or orthonormal *rows* of shape (P, d).
         inputs: ``"gaussian"``, ``"hypercube"`` or ``"sphere"``.
         noise: Standard deviation τ of the label noise.
+        covariance: C of Gaussian inputs x ~ N(0, C): a number c for c·I, d numbers for a diagonal, or a
+            positive definite (d, d) matrix; by default the identity. A reduction exists where C is a multiple
+            of the identity across a few directions, those of Π among them.
 
     Examples:
         >>> import mfcore as mf
@@ -57,6 +62,7 @@ class MultiIndex(DataLaw):
     directions: int | FloatArray
     inputs: str = "gaussian"
     noise: float = 0.0
+    covariance: float | FloatArray | None = None
 
     if TYPE_CHECKING:
         # The arguments; the fields hold their checked form.
@@ -67,6 +73,7 @@ class MultiIndex(DataLaw):
             directions: int | npt.ArrayLike,
             inputs: str = "gaussian",
             noise: float = 0.0,
+            covariance: npt.ArrayLike | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -75,6 +82,10 @@ class MultiIndex(DataLaw):
         set_field(self, "noise", noise_level(self.noise))
         set_field(self, "directions", self._checked_directions())
         set_field(self, "link", _links.canonical(self.link, self.P, self.inputs))
+        if self.covariance is not None:
+            if self.inputs != "gaussian":
+                raise ValueError(f"covariance must come with inputs='gaussian', got inputs={self.inputs!r}")
+            set_field(self, "covariance", covariance(self.covariance, "covariance", self.d))
 
     @property
     def P(self) -> int:
@@ -97,7 +108,7 @@ class MultiIndex(DataLaw):
         """
         terms: Mapping[tuple[int, ...], float] | None = None
         if self.inputs == "gaussian":
-            terms = self._hermite
+            terms = self._white[1]
         elif self.inputs == "hypercube" and isinstance(self.directions, int):
             if callable(self.link):
                 return self._enumerated_power()
@@ -136,12 +147,33 @@ class MultiIndex(DataLaw):
             return _links.hermite_coefficients(self.link, self.P)
         return self.link  # type: ignore[no-any-return]
 
+    @cached_property
+    def _root(self) -> FloatArray | None:
+        """The symmetric root of `covariance`, or None for the identity."""
+        return None if self.covariance is None else root_of(np.asarray(self.covariance))
+
+    @cached_property
+    def _white(self) -> tuple[FloatArray | None, Mapping[tuple[int, ...], float] | None]:
+        """The root L of the covariance of Πx = L u, u ~ N(0, I_P) (None for I), and Hermite coefficients
+        of φ(L u) if it is a polynomial.
+        """
+        if self.covariance is None:
+            return None, self._hermite
+        if np.ndim(self.covariance) == 0:
+            L = math.sqrt(float(self.covariance)) * np.eye(self.P)
+        else:
+            L = root_of(along(self._axes(), np.asarray(self.covariance)))
+        link = self._link
+        terms = _links.hermite_coefficients(lambda u: link(np.ascontiguousarray(u @ L)), self.P)
+        return L, terms
+
     @property
     def _rows(self) -> FloatArray | None:
         return self.directions if isinstance(self.directions, np.ndarray) else None
 
     def _make_sampler(self, d: int) -> _core.Sampler:
-        return _core.multi_index(self.inputs, d, self._link, self._rows, self.noise)
+        root = None if self._root is None else row_of_root(self._root)
+        return _core.multi_index(self.inputs, d, self._link, self._rows, self.noise, root)
 
     @cached_property
     def _node_sampler(self) -> _core.Sampler | None:
@@ -150,9 +182,18 @@ class MultiIndex(DataLaw):
         return _core.cube_nodes(int(self.d), self._link, self._rows)
 
     def _parts(self) -> list[GaussianPart] | None:
-        if self.inputs != "gaussian" or math.isinf(self.d) or self._hermite is None:
+        if self.inputs != "gaussian" or math.isinf(self.d):
             return None
-        return [GaussianPart(1.0, lambda w: w, HermiteLabel(self._axes(), self._hermite), self.noise)]
+        L, terms = self._white
+        if terms is None:
+            return None
+        if L is None or self._root is None:
+            return [GaussianPart(1.0, lambda w: w, HermiteLabel(self._axes(), terms), self.noise)]
+        root = self._root
+        directions = np.asarray(np.linalg.solve(L, rooted(root, self._axes())), dtype=np.float64)
+        label = HermiteLabel(directions, terms)
+        scales = ((int(self.d), float(root)),) if root.ndim == 0 else None
+        return [GaussianPart(1.0, lambda w: rooted(root, w), label, self.noise, scales)]
 
     def _sphere(self) -> SphereLabel | None:
         if self.inputs != "sphere" or not 2 <= self.d < math.inf:
@@ -164,24 +205,49 @@ class MultiIndex(DataLaw):
         check.memory(8.0 * self.P * self.d, "directions", self.P)
         return np.eye(self.P, int(self.d)) if self._rows is None else self._rows
 
-    def _symmetry(self) -> Symmetry:
-        parts = (Part(1.0, (1.0,) * (self.P + 1), self._link),)
-        radii = (Radius("r", self.d - self.P),)
-        return Symmetry(self._names, radii, parts, self.inputs, self._degrees())
+    _reduced_if: ClassVar[str] = "with a covariance that is isotropic across a few directions"
+
+    def _symmetry(self) -> Symmetry | None:
+        link, found = self._link, self._subspace
+        if self.covariance is None:
+            part = Part(1.0, (1.0,) * (self.P + 1), link)
+        elif np.ndim(self.covariance) == 0:
+            s = math.sqrt(float(self.covariance))
+            part = Part(1.0, (s,) * (self.P + 1), lambda z: link(z * s))
+        elif found is None:
+            return None
+        else:
+            seen = found.roots[0] @ found.axes @ self._axes().T  # Πx of the directions before they are mixed
+            stretch = (1.0,) * len(found.axes) + found.outside
+            part = Part(1.0, stretch, lambda z: link(np.ascontiguousarray(z @ seen)), found.roots[0])
+        p = len(self._names)
+        return Symmetry(self._names, (Radius("r", self.d - p),), (part,), self.inputs, self._degrees())
+
+    @cached_property
+    def _subspace(self) -> Subspace | None:
+        """Where the covariance is not a multiple of the identity, with the directions of the label."""
+        cov = np.asarray(1.0 if self.covariance is None else self.covariance)
+        return None if cov.ndim == 0 else subspace(self._axes(), [cov], self.d)
 
     def _degrees(self) -> tuple[int, ...] | None:
         """The degree of φ in each direction; None if φ is no polynomial, or on the hypercube."""
         if self.inputs == "hypercube" or self._hermite is None:
             return None
         terms = [alpha for alpha, c in self._hermite.items() if c]
+        if self._subspace is not None:  # each direction of it may have the whole degree
+            return (max(map(sum, terms), default=0),) * len(self._names)
         return tuple(max((alpha[j] for alpha in terms), default=0) for j in range(self.P))
 
-    def _split(self) -> Split:
-        return Split(self.directions, False, self._names, "r")
+    def _split(self) -> Split | None:
+        if not isinstance(self.covariance, np.ndarray):
+            return Split(self.directions, False, self._names, "r")
+        found = self._subspace
+        return None if found is None else Split(first_axes(found.axes), False, self._names, "r")
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return tuple(f"s{j + 1}" for j in range(self.P))
+        p = self.P if self._subspace is None else len(self._subspace.axes)
+        return tuple(f"s{j + 1}" for j in range(p))
 
 
 Monomials = Sequence[tuple[int, ...]] | Mapping[tuple[int, ...], float]
@@ -209,7 +275,10 @@ class Staircase(MultiIndex):
     directions: int = field(init=False)
     inputs: str = field(init=False, default="hypercube")
     noise: float = field(init=False, default=0.0)
+    covariance: None = field(init=False, default=None)
     monomials: Monomials
+
+    _reduced_if: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         set_field(self, "d", dimension(self.d, infinite=True))

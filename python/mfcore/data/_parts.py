@@ -1,4 +1,4 @@
-"""Gaussian data laws as mixtures of parts x = A g, g ~ N(0, I_d), with their labels, for the exact
+"""Gaussian data laws as mixtures of parts x = m + A g, g ~ N(0, I_d), with their labels, for the exact
 expectations.
 
 A label is one of: a number (y constant on the part), `HermiteLabel`, or `NetworkLabel`. Roots A are
@@ -59,3 +59,9 @@ class GaussianPart:
     noise: float = 0.0  # standard deviation of additive label noise
     # (end, factor) of consecutive segments of coordinates, if A is diagonal: `root` in numbers.
     scales: tuple[tuple[int, float], ...] | None = None
+    mean: FloatArray | None = None  # m, shape (d,); None for 0. Only constant labels come with one.
+
+    def at(self, g: FloatArray) -> FloatArray:
+        """The inputs x = m + A g of rows g."""
+        x = self.root(g)
+        return x if self.mean is None else x + self.mean

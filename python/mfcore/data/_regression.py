@@ -14,6 +14,7 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 from ..network import Network
+from ._covariance import check_definite, root_of
 from ._law import DataLaw, noise_level, own_array, set_field
 from ._multi_index import MultiIndex
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
@@ -138,9 +139,7 @@ class Linear(DataLaw):
             return None
         if not isinstance(self.cov, np.ndarray):
             return np.array([[math.sqrt(self.cov)]])
-        eigenvalues, vectors = np.linalg.eigh(self.cov)
-        root = (vectors * np.sqrt(eigenvalues)) @ vectors.T
-        return np.asarray(0.5 * (root + root.T))
+        return root_of(self.cov)
 
     def _pull_back(self, w: FloatArray) -> FloatArray:
         """Rows w to rows A w, A the symmetric root."""
@@ -170,7 +169,9 @@ class Linear(DataLaw):
         single = MultiIndex(self.d, [0.0, size], direction[None])
         scale = math.sqrt(1.0 if self.cov is None else float(self.cov))
         part = Part(1.0, (scale, scale), lambda z: single._link(z) * scale)
-        return replace(single._symmetry(), parts=(part,))
+        symmetry = single._symmetry()
+        assert symmetry is not None
+        return replace(symmetry, parts=(part,))
 
     def _split(self) -> Split:
         size = np.linalg.norm(self.w)
@@ -181,13 +182,5 @@ def _covariance(value: Any, d: int) -> float | FloatArray:
     if check.as_numpy(value, "cov").ndim == 0:
         return check.number(value, "cov", above=0)
     cov = own_array(value, "cov", (d, d))
-    gap = np.abs(cov - cov.T)
-    if gap.max() > 1e-12 * np.abs(cov).max():
-        i, j = map(int, np.unravel_index(gap.argmax(), gap.shape))
-        raise ValueError(
-            f"cov must be symmetric, got {cov[i, j]} at [{i}, {j}] and {cov[j, i]} at [{j}, {i}]"
-        )
-    smallest = float(np.linalg.eigvalsh(cov)[0])
-    if not smallest > 0:
-        raise ValueError(f"cov must be positive definite, got smallest eigenvalue {smallest:.6g}")
+    check_definite(cov, "cov")
     return cov

@@ -59,6 +59,16 @@ class Part:
     weight: float
     stretch: tuple[float, ...]  # of x, for each direction and each radius
     label: float | Callable[[FloatArray], FloatArray]  # y, or y of the directions z before they are stretched
+    mixing: FloatArray | None = None  # a symmetric matrix A: the directions are A z before they are stretched
+    shift: tuple[float, ...] = ()  # of the directions, after they are stretched
+
+    def seen(self, z: FloatArray) -> FloatArray:
+        """Rows [z, s] of x, from those before this part stretches them."""
+        p = 0 if self.mixing is None else len(self.mixing)
+        mixed = z if self.mixing is None else np.hstack([z[:, :p] @ self.mixing, z[:, p:]])
+        out = mixed * np.array(self.stretch)
+        out[:, : len(self.shift)] += self.shift
+        return np.asarray(out)
 
 
 @dataclass(frozen=True)

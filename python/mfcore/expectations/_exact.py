@@ -1,13 +1,14 @@
 """Expectations over Gaussian mixtures in closed form, or by quadrature to 1e-10: `GaussianExact`.
 
-A part x = A g, g ~ N(0, I), is brought to g by w → A w; gradients return by the same symmetric map (eq.
-(4.26)).
+A part x = m + A g, g ~ N(0, I), is brought to g by w → A w and b → b + ⟨w, m⟩; gradients return by the same
+maps (eq. (4.26)).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -75,6 +76,7 @@ class GaussianExact:
         if reason is not None:
             raise ValueError(reason)
         self._network = network
+        self._biased = replace(network, bias="trained")  # what a part with a mean is seen by
         self._parts = tuple(parts)
         self._threads = threads or 0
         self._law = _diagonal_law(self._parts)
@@ -94,7 +96,7 @@ class GaussianExact:
         out = np.zeros((len(theta), len(other)))
         for part in self._parts:
             pairs = _core.pair_matrix(
-                self._network._core, self._seen(part, theta), self._seen(part, other), self._threads
+                self._of(part)._core, self._seen(part, theta), self._seen(part, other), self._threads
             )
             pairs *= part.weight
             out += pairs
@@ -123,33 +125,45 @@ class GaussianExact:
         risk = float(square + fit)
         return 0.0 if risk < 0 else risk  # rounding may leave -1e-16 at a perfect fit; NaN stays NaN
 
-    @property
-    def _w_at(self) -> int:
-        return int(self._network.has_a) + int(self._network.has_b)
+    def _of(self, part: GaussianPart) -> Network:
+        """The network whose rows `_seen` gives: with a bias if the part has a mean."""
+        return self._network if part.mean is None else self._biased
 
-    def _seen(self, part: GaussianPart, theta: FloatArray, at: int | None = None) -> FloatArray:
-        """Rows with A w in place of w: under x = A g they act like those on g ~ N(0, I)."""
-        at = self._w_at if at is None else at
-        out = np.array(theta, dtype=np.float64, order="C")
-        _rooted(part, out[:, at:])
+    def _seen(self, part: GaussianPart, theta: FloatArray) -> FloatArray:
+        """Rows (a, b + ⟨w, m⟩, A w): under x = m + A g neurons act like these on g ~ N(0, I)."""
+        if part.mean is None:
+            return _seen(part, theta, self._network)
+        network, at = self._network, self._network.row(0)
+        out = np.empty((len(theta), len(part.mean) + self._biased.row(0)))
+        out[:, 0] = theta[:, 0]  # a, where there is one
+        out[:, self._biased.row(0) - 1] = theta[:, at:] @ part.mean
+        if network.has_b:
+            out[:, at - 1] += theta[:, at - 1]
+        out[:, self._biased.row(0) :] = theta[:, at:]
+        _rooted(part, out[:, self._biased.row(0) :])
         return out
 
     def _pulled_back(self, part: GaussianPart, grad: FloatArray) -> FloatArray:
-        """Multiply the w-part of `grad` by A in place: gradients in A w become gradients in w."""
-        _rooted(part, grad[:, self._w_at :])
-        return grad
+        """Gradients in the rows of `_seen` become those in the rows of neurons; in place without a mean."""
+        at = self._of(part).row(0)
+        _rooted(part, grad[:, at:])
+        if part.mean is None:
+            return grad
+        grad[:, at:] += np.multiply.outer(grad[:, at - 1], part.mean)
+        return grad if self._network.has_b else np.delete(grad, at - 1, axis=1)
 
     def _interaction(
         self, theta: FloatArray, points: FloatArray, weights: FloatArray, want_grad: bool
     ) -> tuple[FloatArray, FloatArray | None]:
         """∫U(θ, ·)dρ and its gradient in θ, summed over the parts of the mixture."""
-        core, threads = self._network._core, self._threads
+        threads = self._threads
         if self._law is not None and _same(theta, points):  # every pair once, for all parts
-            return _core.own_potential(core, theta, weights, *self._law, want_grad, threads)
+            return _core.own_potential(self._network._core, theta, weights, *self._law, want_grad, threads)
         value, total = np.zeros(len(theta)), np.zeros_like(theta) if want_grad else None
         for part in self._parts:
             rows = self._seen(part, theta)
             columns = rows if _same(theta, points) else self._seen(part, points)  # the core halves such pairs
+            core = self._of(part)._core
             potential, grad = _core.pair_potential(core, rows, columns, weights, want_grad, threads)
             value += part.weight * potential
             if total is not None:
@@ -163,7 +177,7 @@ class GaussianExact:
         label = part.label
         if isinstance(label, NetworkLabel):
             teacher = label.network
-            rows = self._seen(part, label.theta, teacher.has_a + teacher.has_b)
+            rows = _seen(part, label.theta, teacher)
             mean = np.full(len(rows), 1 / len(rows))
             core, threads = self._network._core, self._threads
             value, grad = _core.pair_potential(
@@ -172,20 +186,22 @@ class GaussianExact:
             if label.factor != 1:
                 return label.factor * value, None if grad is None else label.factor * grad
             return value, grad
-        a = seen[:, 0] if self._network.has_a else np.ones(len(seen))
-        b = seen[:, self._w_at - 1] if self._network.has_b else np.zeros(len(seen))
-        w = seen[:, self._w_at :]
+        network = self._of(part)
+        at = network.row(0)
+        a = seen[:, 0] if network.has_a else np.ones(len(seen))
+        b = seen[:, at - 1] if network.has_b else np.zeros(len(seen))
+        w = seen[:, at:]
         if isinstance(label, HermiteLabel):
-            value, db, dw = hermite_correlation(self._network, label, b, w)
+            value, db, dw = hermite_correlation(network, label, b, w)
         else:
-            value, db, dw = _mean(self._network, float(label), b, w, want_grad)
+            value, db, dw = _mean(network, float(label), b, w, want_grad)
         if not want_grad:
             return a * value, None
         grad = np.empty_like(seen)
-        grad[:, self._w_at :] = a[:, None] * dw
-        if self._network.has_b:
-            grad[:, self._w_at - 1] = a * db
-        if self._network.has_a:
+        grad[:, at:] = a[:, None] * dw
+        if network.has_b:
+            grad[:, at - 1] = a * db
+        if network.has_a:
             grad[:, 0] = value
         return a * value, grad
 
@@ -196,11 +212,18 @@ class GaussianExact:
             return math.fsum(c * c for c in label.coefficients.values())
         if isinstance(label, NetworkLabel):
             teacher = label.network
-            rows = self._seen(part, label.theta, teacher.has_a + teacher.has_b)
+            rows = _seen(part, label.theta, teacher)
             mean = np.full(len(rows), 1 / len(rows))
             potential = _core.pair_potential(teacher._core, rows, rows, mean, False, self._threads)[0]
             return label.factor**2 * float(mean @ potential)
         return float(label) ** 2
+
+
+def _seen(part: GaussianPart, theta: FloatArray, network: Network) -> FloatArray:
+    """Rows with A w in place of w: under x = A g they act like those on g ~ N(0, I)."""
+    out = np.array(theta, dtype=np.float64, order="C")
+    _rooted(part, out[:, network.row(0) :])
+    return out
 
 
 def _rooted(part: GaussianPart, w: FloatArray) -> None:
@@ -222,9 +245,11 @@ def _same(one: FloatArray, two: FloatArray) -> bool:
 
 
 def _diagonal_law(parts: Sequence[GaussianPart]) -> tuple[list[float], list[int], list[float]] | None:
-    """(shares, ends, scales) of the mixture, eq. (4.26), if all parts are diagonal on the same segments;
-    else None.
+    """(shares, ends, scales) of the mixture, eq. (4.26), if all parts have mean 0 and are diagonal on the
+    same segments; else None.
     """
+    if any(part.mean is not None for part in parts):
+        return None
     ends = {tuple(end for end, _ in part.scales or ()) for part in parts}
     if len(ends) != 1 or () in ends:
         return None

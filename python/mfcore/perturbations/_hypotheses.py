@@ -98,8 +98,13 @@ def _inputs(model: Model, d: int) -> tuple[str, float]:
     parts = model.data._parts()
     if parts is not None:
         roots = [float(np.linalg.norm(part.root(np.eye(d)), 2)) for part in parts]
-        psi2 = math.sqrt(8 / 3) * max(roots)
-        return f"Gaussian parts, ‖Σ‖ ≤ {max(roots) ** 2:.4g}, ‖x‖_ψ2 ≤ {psi2:.4g} if they have mean 0", psi2
+        means = [0.0 if part.mean is None else float(np.linalg.norm(part.mean)) for part in parts]
+        psi2 = max(
+            math.sqrt(8 / 3) * root + mean / math.sqrt(math.log(2))
+            for root, mean in zip(roots, means, strict=True)
+        )
+        shifted = f", |means| ≤ {max(means):.4g}" if any(means) else ""
+        return f"Gaussian parts, ‖Σ‖ ≤ {max(roots) ** 2:.4g}{shifted}, ‖x‖_ψ2 ≤ {psi2:.4g}", psi2
     nodes = model.data._node_sampler
     if nodes is None:
         return "not known", math.nan

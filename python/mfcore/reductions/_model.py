@@ -168,7 +168,8 @@ class ReducedModel:
     def nodes(self) -> FloatArray:
         """The positions of the nodes, shape (Q, m), in coordinates of the input x that the data law chooses.
 
-        Πx along the directions of the law (`MultiIndex`, `Staircase`, `Linear`), then |x| of what is across;
+        Πx along the directions of the law (`MultiIndex`, `Staircase`, `Linear`, `GaussianMixture`), then |x|
+        of what is across;
         |x| alone (`IsotropicGaussians`), or inside and outside the subspace (`AnisotropicGaussians`); x
         itself where the coordinates are those of θ. At d = ∞ norms are divided by √d.
 

@@ -6,7 +6,7 @@ The formulas are in docs/mathematics.md, section 5.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +42,9 @@ class Nodes:
     along: tuple[int, float] | None = (
         None  # of the one direction, with their end, if features are projections in these
     )
+    centres: tuple[
+        float, ...
+    ] = ()  # of the groups of nodes that are panels of the direction; () where all are 0
     own_dims: tuple[float, ...] = ()  # as dims, at the law's own d
     exact: bool = False  # the nodes are the law itself
 
@@ -96,10 +99,13 @@ def _mixture(
     p = len(symmetry.directions)
     z = np.ascontiguousarray(rows.nodes[:, :p])
     present = [True] * p + [r in radii for r in symmetry.radii]
-    stretched, targets = [], []
+    stretched, targets, centres = [], [], []
+    groups = 0 if rows.along is None else len(z) // rows.group
     for part in symmetry.parts:
-        stretched.append(rows.nodes * np.array(part.stretch)[present])
+        there = [s for s, is_there in zip(part.stretch, present, strict=True) if is_there]
+        stretched.append(replace(part, stretch=tuple(there)).seen(rows.nodes))
         targets.append(part.label(z) if callable(part.label) else np.full(len(z), part.label))
+        centres += [part.shift[0] if part.shift else 0.0] * groups
     return Nodes(
         symmetry.directions,
         tuple(r.name for r in radii),
@@ -111,6 +117,7 @@ def _mixture(
         law.noise_power(),
         rows.panels,
         rows.along,
+        tuple(centres) if any(centres) else (),
         own_dims=tuple(float(r.dim) for r in radii),
         exact=symmetry.inputs == "hypercube",
     )
@@ -134,7 +141,7 @@ def _plain(model: Model, n: int | None, finer: bool) -> Nodes:
     g, w = tensor([_core.gauss_hermite(nodes) for nodes in found])
     heavy = None if power is not None else importance(w, [_label(part, g) for part in parts])
     g, w = pruned(g, w, heavy)
-    rows = np.concatenate([part.root(g) for part in parts])
+    rows = np.concatenate([part.at(g) for part in parts])
     weights = np.concatenate([part.weight * w for part in parts])
     targets = np.concatenate([_label(part, g) for part in parts])
     noise = sum(part.weight * part.noise**2 for part in parts)
@@ -170,5 +177,5 @@ def _label(part: GaussianPart, g: FloatArray) -> FloatArray:
         w = label.theta[:, network.row(0) :]
         a = label.theta[:, :1] if network.has_a else 1.0
         b = label.theta[:, [int(network.has_a)]] if network.has_b else 0.0
-        return label.factor * np.asarray((a * network.activation(w @ part.root(g).T + b)).mean(axis=0))
+        return label.factor * np.asarray((a * network.activation(w @ part.at(g).T + b)).mean(axis=0))
     return np.full(len(g), float(label))

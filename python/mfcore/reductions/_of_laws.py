@@ -45,6 +45,7 @@ class Features(_core.ReducedFeatures):
         panels: int | None = None,
         along: tuple[int, float] | None = None,
         scale: float = 1.0,
+        centres: tuple[float, ...] = (),
     ) -> None:
         chi = None if panels is None else _core.ChiPanels(dims[0], panels)
         normal = None if along is None else _core.NormalPanels(*along)
@@ -57,11 +58,12 @@ class Features(_core.ReducedFeatures):
             panels=chi,
             along=normal,
             scale=scale,
+            centres=list(centres),
         )
         self.rows = rows
         # Nodes whose values depend on each other:
         self.together = math.prod(len(rule.rule[0]) for rule in (chi, normal) if rule is not None)
-        self._arguments = activation, has_a, has_b, dims, rows, panels, along, scale
+        self._arguments = activation, has_a, has_b, dims, rows, panels, along, scale, centres
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Features, self._arguments
@@ -118,6 +120,7 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
         found.panels,
         found.along,
         network.scale,
+        found.centres,
     )
     return ReducedModel(
         coordinates=(*outer, *directions, *radii),

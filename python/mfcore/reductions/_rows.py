@@ -42,6 +42,7 @@ class Rows:
     weights: FloatArray
     panels: int | None = None  # of s
     along: tuple[int, float] | None = None  # of z: how many panels, and where they end
+    group: int = 0  # nodes in the panels of z
 
 
 def kinked(model: Model) -> bool:
@@ -86,10 +87,10 @@ def _along(symmetry: Symmetry, dims: tuple[float, ...], finer: bool) -> Rows:
     z, w = along.rule
     panels = (along.panels, along.end)
     if not dims:
-        return Rows(z[:, None], w, along=panels)
+        return Rows(z[:, None], w, along=panels, group=len(z))
     s, w_s = chi_beside_kinks(dims[0], finer)
     rows = np.column_stack([np.tile(z, len(s)), np.repeat(s, len(z))])
-    return Rows(rows, np.multiply.outer(w_s, w).ravel(), along=panels)
+    return Rows(rows, np.multiply.outer(w_s, w).ravel(), along=panels, group=len(z))
 
 
 def _sphere(

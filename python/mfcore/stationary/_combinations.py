@@ -37,10 +37,13 @@ def nodes_of(groups: npt.NDArray[np.intp], size: int) -> npt.NDArray[np.intp]:
 
 def at_nodes(owner: Features, nodes: npt.NDArray[np.intp], alone: bool = False) -> Features:
     """The same features at some of the nodes: in whole groups, or `alone` without averages over panels."""
-    activation, has_a, has_b, dims, given, panels, along, scale = owner._arguments
+    activation, has_a, has_b, dims, given, panels, along, scale, centres = owner._arguments
     if alone:
-        panels = along = None
-    return Features(activation, has_a, has_b, dims, given[nodes], panels, along, scale)
+        panels, along, centres = None, None, ()
+    if centres:
+        groups = nodes[:: owner.together] // owner.together
+        centres = tuple(centres[group] for group in groups)
+    return Features(activation, has_a, has_b, dims, given[nodes], panels, along, scale, centres)
 
 
 def combined(reduced: ReducedModel, rows: FloatArray, alone: bool) -> ReducedModel:

@@ -172,6 +172,8 @@ def _law(model: Any, inputs: str) -> MultiIndex:
     if not isinstance(law, MultiIndex) or law.inputs != inputs:
         example = "mf.data.Staircase" if inputs == "hypercube" else "mf.data.MultiIndex"
         raise ValueError(f"data must be a law like {example} with inputs={inputs!r}, got {law}")
+    if law.covariance is not None:
+        raise ValueError(f"data must have inputs of covariance I for these coefficients, got {law}")
     return law
 
 
@@ -198,7 +200,9 @@ def _neurons(model: Model, law: MultiIndex, measure: MeasureLike) -> _Neurons:
     masses = network.scale * weights * (points[:, 0] if network.has_a else 1.0)
     b = points[:, outer - 1] if network.has_b else np.zeros(len(points))
     if full:
-        along, across = law._split().parts(points[:, outer:])
+        split = law._split()
+        assert split is not None  # of a law without a covariance
+        along, across = split.parts(points[:, outer:])
         return _Neurons(masses, b, along, np.linalg.norm(across, axis=1), across)
     along = points[:, outer : outer + P]
     if network.sphere:  # r is implied by |w| = 1

@@ -188,6 +188,8 @@ def _degrees(given: Mapping[Any, Any], name: str) -> Terms:
 
 def _hermite_terms(law: MultiIndex, tolerance: float) -> Terms:
     """Coefficients of the law's link; of a function, those above the tolerance."""
+    if law.covariance is not None:
+        raise ValueError(f"the data law must have inputs of covariance I, got {check.shown(law)}")
     if law.inputs == "gaussian" and callable(law.link) and law.directions == 1:
         return _expanded(CheckedLink(law.link), tolerance, columns=True)
     if law.inputs != "gaussian" or law._hermite is None:

@@ -37,6 +37,14 @@ LAWS = {
     "hermite": data.MultiIndex(7, HERMITE, 2, noise=0.2),
     "hermite directions": data.MultiIndex(7, HERMITE, ORTHOGONAL[:2]),
     "callable": data.MultiIndex(7, product, 2, noise=0.1),
+    "hermite scaled": data.MultiIndex(7, HERMITE, ORTHOGONAL[:2], covariance=4.0),
+    "hermite diagonal": data.MultiIndex(7, HERMITE, 2, covariance=np.arange(1.0, 8.0)),
+    "callable cov": data.MultiIndex(7, product, ORTHOGONAL[:2], covariance=COV),
+    "mixture": data.GaussianMixture(ORTHOGONAL[:3], [COV, 4.0, np.arange(1.0, 8.0)], [1.0, -1.0, 0.5]),
+    "mixture diagonal": data.GaussianMixture(
+        ORTHOGONAL[:2], [2.0, np.arange(1.0, 8.0)], [1.0, 0.0], [0.25, 0.75]
+    ),
+    "mixture isotropic": data.GaussianMixture([[1.0], [-2.0]], [1.0, 0.25], [1.0, -1.0], d=7),
     "fourier": data.MultiIndex(7, FOURIER, 3, inputs="hypercube", noise=0.1),
     "cube callable": data.MultiIndex(7, product, ORTHOGONAL[:2], inputs="hypercube"),
     "sphere": data.MultiIndex(7, HERMITE, ORTHOGONAL[:2], inputs="sphere"),
@@ -115,6 +123,17 @@ def covariance_given_label(name):
     if name in ("anisotropic", "anisotropic basis"):
         basis = eye[:, :3] if name == "anisotropic" else ORTHOGONAL[:, :3]
         return [(s, eye + ((1 + s * 0.3) ** 2 - 1) * basis @ basis.T) for s in (1, -1)]
+    scales = {
+        "hermite scaled": 4 * eye,
+        "hermite diagonal": np.diag(np.arange(1.0, 8.0)),
+        "callable cov": COV,
+    }
+    if name in scales:
+        return [(None, scales[name])]
+    if name.startswith("mixture"):
+        law, form = LAWS[name], np.ndim(LAWS[name].covariances)
+        whole = [c if form == 3 else np.diag(np.broadcast_to(c, 7)) for c in law.covariances]
+        return list(zip(law.labels, whole, strict=True))
     if name.startswith("linear"):
         return [(None, {"linear": eye, "linear cov": COV, "linear scaled": 4 * eye}[name])]
     return [(None, eye)]
@@ -125,7 +144,9 @@ def test_inputs_have_the_mean_and_covariance_of_the_law(name):
     X, y = LAWS[name].draw(40_000, rng=7)
     for label, covariance in covariance_given_label(name):
         x = X if label is None else X[y == label]
-        # 35 statistics per law and class, ~600 in all: |z| > 5.5 by chance in fewer than 1 run in 40 000.
+        if name.startswith("mixture"):
+            x = x - np.resize([*LAWS[name].means[LAWS[name].labels == label][0], *[0.0] * 7], 7)
+        # 35 statistics per law and class, ~1000 in all: |z| > 5.5 by chance in fewer than 1 run in 25 000.
         assert np.abs(mean_error_in_sigmas(x, 0)).max() < 5.5
         upper = covariance[np.triu_indices(7)]
         assert np.abs(mean_error_in_sigmas(second_moments(x), upper)).max() < 5.5
@@ -140,14 +161,15 @@ def test_classes_are_fair_and_labels_are_signs(name):
 
 def test_a_gaussian_law_stretches_standard_normals_sample_by_sample():
     g, _ = data.IsotropicGaussians(7, 0.0).draw(500, rng=3)
-    for name in ("isotropic", "anisotropic", "anisotropic basis", "linear cov", "linear scaled", "hermite"):
+    mixtures = ("mixture", "mixture diagonal", "mixture isotropic")
+    for name in ("isotropic", "anisotropic", "anisotropic basis", "linear cov", "hermite scaled", *mixtures):
         law = LAWS[name]
         X, y = law.draw(500, rng=3)
         parts = law._parts()
         for part in parts:
             mine = y == part.label if len(parts) > 1 else np.full(500, True)
             # Seven products and sums of numbers below 20: a few units in the last place.
-            np.testing.assert_allclose(X[mine], part.root(g[mine]), rtol=0, atol=1e-13)
+            np.testing.assert_allclose(X[mine], part.at(g[mine]), rtol=0, atol=1e-13)
 
 
 def test_sphere_inputs_have_radius_root_d():
@@ -218,7 +240,15 @@ def reference_label(law, x):
 
 @pytest.mark.parametrize(
     "name",
-    ["hermite directions", "cube callable", "sphere", "staircase", "teacher", "linear scaled"],
+    [
+        "hermite directions",
+        "hermite diagonal",
+        "cube callable",
+        "sphere",
+        "staircase",
+        "teacher",
+        "linear scaled",
+    ],
 )
 def test_labels_agree_with_a_slow_reference(name):
     law = LAWS[name]
@@ -266,7 +296,7 @@ def test_a_dataset_is_resampled_uniformly_with_rows_and_labels_together():
 
 def label_of(part, g, x):
     if isinstance(part.label, HermiteLabel):
-        table = _links.hermite_table(g @ part.label.directions.T, 12)
+        table = _links.hermite_table(g @ part.label.directions.T, 30)
         columns = np.arange(table.shape[1])
         return sum(
             (c * np.prod(table[:, columns, list(key)], axis=1) for key, c in part.label.coefficients.items()),
@@ -287,7 +317,7 @@ def test_parts_describe_the_law_that_is_drawn(name):
     batches = []
     for part in parts:
         g = rng.normal(size=(int(20_000 * part.weight), law.d))
-        x = part.root(g)
+        x = part.at(g)
         batches.append((x, label_of(part, g, x) + part.noise * rng.normal(size=len(g))))
     X, y = law.draw(20_000, rng=1)
     x, t = (np.concatenate(column) for column in zip(*batches, strict=True))
@@ -302,14 +332,15 @@ def test_parts_describe_the_law_that_is_drawn(name):
 
 
 def test_hermite_labels_name_the_same_function_as_the_samples():
-    for name in ("hermite directions", "linear cov", "linear scaled", "teacher", "one dimension"):
+    names = ("hermite directions", "hermite scaled", "hermite diagonal", "callable cov", "linear cov")
+    for name in (*names, "linear scaled", "teacher", "one dimension"):
         law = LAWS[name]
         (part,) = law._parts()
         g, _ = data.IsotropicGaussians(law.d, 0.0).draw(300, rng=2)
         X, y = law.draw(300, rng=2)
         gap = y - label_of(part, g, X)
         if part.noise == 0:
-            np.testing.assert_allclose(gap, 0, atol=1e-11)  # labels up to 100
+            np.testing.assert_allclose(gap, 0, atol=1e-10)  # labels up to 1000
         else:
             assert abs(gap.std() / part.noise - 1) < 6 / math.sqrt(600)  # 6 sigma: 1 run in 10^8
 

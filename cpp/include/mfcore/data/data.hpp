@@ -1,6 +1,6 @@
 #pragma once
 // Data laws P(x, y) as samplers: sample k is addressable, the same whatever is drawn before or beside it.
-// Coordinate j of sample k is item k d + j of the stream `inputs`, class signs are item k of `labels`,
+// Coordinate j of sample k is item k d + j of the stream `inputs`, class signs and numbers are item k of `labels`,
 // additive noise is item k of `label_noise`.
 #include <cstdint>
 #include <functional>
@@ -63,10 +63,17 @@ SamplerPtr isotropic_gaussians(Index d, double delta);
 SamplerPtr anisotropic_gaussians(Index d, Index s0, double delta);
 /// The same on the span of the orthonormal rows of `basis` (s0, d), which is copied.
 SamplerPtr anisotropic_gaussians(ConstMat basis, double delta);
+/// x is drawn from class k with probability weights[k], and then is N(means[k], A_k^2), y = labels[k]. means is
+/// (K, d); A_k = roots[k] as the root of linear(). The classes are those of uniform numbers of the stream
+/// `labels`. All is copied.
+SamplerPtr gaussian_mixture(ConstMat means, const std::vector<ConstMat>& roots, const double* labels,
+                            const double* weights);
 /// y = phi(Pi x) + noise g. Pi: the rows of `directions` (P, d), copied, or the first P coordinates if empty.
-SamplerPtr multi_index(Inputs inputs, Index d, Link link, ConstMat directions = {}, double noise = 0);
-/// y = <w, x> + noise g, x = A g' with A = `root`: (d, d) symmetric, (1, 1) for a multiple of the identity,
-/// or empty for the identity. Both are copied.
+/// Gaussian x are A g' with A = `root`, as of linear().
+SamplerPtr multi_index(Inputs inputs, Index d, Link link, ConstMat directions = {}, double noise = 0,
+                       ConstMat root = {});
+/// y = <w, x> + noise g, x = A g' with A = `root`: (d, d) symmetric, (1, d) for a diagonal, (1, 1) for a multiple
+/// of the identity, or empty for the identity. Both are copied.
 SamplerPtr linear(Index d, const double* w, ConstMat root = {}, double noise = 0);
 /// The 2^d points of the hypercube with y = phi(Pi x): coordinate j of node k is -1 if bit j of k is set.
 SamplerPtr cube_nodes(Index d, Link link, ConstMat directions = {});

@@ -25,10 +25,12 @@ public:
     /// panels->size() rows with one direction z and s = scale * panels->rule().nodes in that order; features
     /// are then projections (reduction/chi_panels.hpp).
     /// With `along`, for piecewise-linear sigma, one direction and at most one radius, the nodes are groups
-    /// of along->size() rows with one s and z = scale * along->rule().nodes (reduction/normal_panels.hpp).
+    /// of along->size() rows with one s and z = centre + scale * along->rule().nodes (reduction/normal_panels.hpp),
+    /// with a centre for each group, or none where all are 0.
     ReducedFeatures(const Activation& sigma, bool has_a, bool has_b, std::vector<double> dims, ConstMat nodes,
                     std::shared_ptr<const ChiPanels> panels = nullptr,
-                    std::shared_ptr<const NormalPanels> along = nullptr, double scale = 1);
+                    std::shared_ptr<const NormalPanels> along = nullptr, double scale = 1,
+                    std::vector<double> centres = {});
 
     Index coordinates() const { return has_a_ + has_b_ + directions_ + radii(); }
     Index size() const { return nodes_; }  ///< Q
@@ -59,6 +61,7 @@ private:
     std::vector<Smoother> smoothers_;            // exact average over u_i; at d = inf one for both
     std::shared_ptr<const ChiPanels> panels_;    // of one radius, for sigma with kinks; may be null
     std::shared_ptr<const NormalPanels> along_;  // of one direction, for sigma with kinks; may be null
+    std::vector<double> centres_;                // of its groups of nodes
     bool two_ = false;  // two radii in finite dimension: one exact average, one quadrature
     std::shared_ptr<const TwoRadii> shared_;  // the same at all nodes at once, if it applies
     std::vector<Rule> outer_;                 // that quadrature over u_1 or u_2, unless it is the smoothers'
