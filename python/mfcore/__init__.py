@@ -29,6 +29,7 @@ from .config import load_config, save_config
 from .density._pde import PDE
 from .expectations._rules import Exact, MonteCarlo
 from .lazy._linearized import Linearized
+from .measures._classification import classification_error
 from .measures._distance import distance, kl
 from .measures._energy import dissipation, free_energy
 from .measures._estimate import Estimate, estimate
@@ -91,6 +92,7 @@ __all__ = [
     "all_replicas",
     "build_info",
     "certificate",
+    "classification_error",
     "conventions",
     "data",
     "dissipation",

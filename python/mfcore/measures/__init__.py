@@ -2,6 +2,7 @@
 
 - `_measure`: `Cloud` and `Density`
 - `_functions`: `mf.V`, `U`, `psi`, `grad_psi`, `risk`, `predict`; `_evaluators`: what averages for them
+- `_classification`: `mf.classification_error`
 - `_estimate`: the same by streaming Monte Carlo, with standard errors
 - `_energy`: `mf.free_energy` and `dissipation`
 - `_pull`: `mf.pull`, the gradient half of a step of SGD
@@ -14,6 +15,7 @@
 May use models, reductions, expectations. A new function of a measure is one file here.
 """
 
+from ._classification import classification_error
 from ._distance import distance, kl
 from ._energy import dissipation, free_energy
 from ._estimate import Estimate, estimate
@@ -26,6 +28,7 @@ __all__ = [
     "Estimate",
     "U",
     "V",
+    "classification_error",
     "dissipation",
     "distance",
     "estimate",

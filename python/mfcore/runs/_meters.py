@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .._base.check import FloatArray
 from ..data import Dataset
 from ..expectations._rules import Expectation
-from ..measures._functions import predict
+from ..measures._classification import are_signs, wrong_share
 from ..measures._measure import as_measure
-from ..model import Model
 from ..reductions._given import convex
-from ..reductions._model import ReducedModel
 from ._rung import LimitRung
 from ._trajectory import Measure
 
@@ -46,10 +46,31 @@ class OwnRisk:
         return math.sqrt(float(np.abs(self._reduced.weights) @ self._reduced._mean(*rho) ** 2))
 
 
-def risk_on(model: Model | ReducedModel, test: Dataset, measure: Measure) -> Any:
-    """The mean of (y − f(x))² over a held-out set, of every replica."""
-    f = predict(model, measure, test.X)
-    return np.square(test.y - f).mean(axis=-1)
+class HeldOut:
+    """What is recorded on a held-out set, from predictions that are made once for each save point.
+
+    Args:
+        test: The set.
+        predict: From a measure to f at its inputs, of every replica.
+    """
+
+    def __init__(self, test: Dataset, predict: Callable[[Measure], FloatArray]) -> None:
+        self._test, self._predict = test, predict
+        self._f: FloatArray | None = None
+
+    def observables(self) -> dict[str, Callable[[Measure], Any]]:
+        """The risk, and where all labels are ±1 the share of wrong signs, to be recorded in this order."""
+        if are_signs(self._test.y):
+            return {"test_risk": self._risk, "test_error": self._error}
+        return {"test_risk": self._risk}
+
+    def _risk(self, measure: Measure) -> Any:
+        self._f = self._predict(measure)
+        return np.square(self._test.y - self._f).mean(axis=-1)
+
+    def _error(self, _: Measure) -> Any:
+        assert self._f is not None  # of the measure that the risk has just been recorded of
+        return wrong_share(self._f, self._test.y)
 
 
 def sound(name: str, value: Any) -> bool:

@@ -18,6 +18,7 @@ from .._base.build import build_info
 from .._base.check import FloatArray
 from .._base.limits import Limit
 from ..expectations._rules import MonteCarlo
+from ..measures._functions import predict
 from ..measures._tangent import TangentLimit
 from ..model import Model
 from ..reductions._model import ReducedModel
@@ -26,7 +27,7 @@ from ._checkpoint import Checkpoint, Plan, build
 from ._clock import Stop, off_clock, stops, with_looks
 from ._ends import End, Ended
 from ._guard import Guard
-from ._meters import OwnRisk, of_rung, risk_on, sound
+from ._meters import HeldOut, OwnRisk, of_rung, sound
 from ._observe import RiskMeter, each_replica, reduced_observables, standard_observables
 from ._reduced import model_of
 from ._rung import Method, Rung, clock_of, limit_of
@@ -72,7 +73,7 @@ class Run:
             standard = {} if infinite else standard_observables(model)  # of infinitely many: no norms
             self._meter = RiskMeter(model_of(model), plan.risk, threads)
         if plan.test is not None:
-            standard["test_risk"] = partial(risk_on, model, plan.test)
+            standard |= HeldOut(plan.test, partial(predict, model, X=plan.test.X)).observables()
         self._observers = {**standard, **observers}
         self._guard = Guard(model, None if limit is None else limit.reduced)
         self._limit = limit

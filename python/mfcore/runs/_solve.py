@@ -73,7 +73,8 @@ def solve(
         keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points, by which
             they are found in `Trajectory.kept`.
         test: A held-out set (X, y): its mean of (y − f(x))² is recorded as ``observed["test_risk"]``, for
-            the rungs of the limit by `predict` in their coordinates. `resume` knows it.
+            the rungs of the limit by `predict` in their coordinates. Where all labels are ±1, the share of
+            wrong signs is ``observed["test_error"]``, see `classification_error`. `resume` knows the set.
         rng: None, int, SeedSequence or Generator. The same one starts every method with the same neurons.
         threads: Default `OMP_NUM_THREADS`, else the cores. They change no bit.
         progress: Show a bar (needs tqdm).
@@ -273,7 +274,7 @@ def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[
             raise ValueError(
                 f"observe must have printable names of at most {_LONGEST_NAME} characters, got {name[:80]!r}"
             )
-        if name in ("t", "risk", "error", "test_risk", *standard_observables(model)):
+        if name in ("t", "risk", "error", "test_risk", "test_error", *standard_observables(model)):
             raise ValueError(f"observe must not use names that mfcore records itself, got {name!r}")
     return dict(observe)
 

@@ -19,12 +19,12 @@ from .._base import check
 from .._base.bar import Bar
 from .._base.check import FloatArray
 from .._base.limits import Limit
-from ..data import Dataset
 from ..expectations._rules import Exact, Expectation, MonteCarlo
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._checkpoint import Checkpoint, Plan
 from ._ends import End, Ended
+from ._meters import HeldOut
 from ._observe import Column, RiskMeter, columns_of
 from ._ranks import Ranks, check_comm
 from ._reduced import model_of
@@ -67,7 +67,8 @@ class SplitRun(Run):
             standard[f"{name}_mean"] = partial(self._whole.mean, column)
             standard[f"{name}_std"] = partial(self._whole.deviation, column)
         if plan.test is not None:
-            standard["test_risk"] = partial(self._whole.on, plan.test)
+            X = plan.test.X
+            standard |= HeldOut(plan.test, lambda measure: self._whole.f(measure)(X)).observables()
         self._observers = {**standard, **observers}
 
     def go(self, checkpoint: Checkpoint | None, limit: Limit, bar: Bar) -> Trajectory:
@@ -158,10 +159,6 @@ class Whole(RiskMeter):
             X, y = sampler.draw(0, first, min(rows, sampler.size - first))
             total += float(np.square(y - function(X)).sum())
         return total / sampler.size + law.noise_power()
-
-    def on(self, test: Dataset, measure: FloatArray) -> float:
-        """The mean of (y − f(x))² over a held-out set."""
-        return float(np.square(test.y - self.f(measure)(test.X)).mean())
 
     def mean(self, column: Column, measure: FloatArray) -> float:
         """The mean of a function of the rows over all neurons."""
