@@ -13,8 +13,8 @@ D = 20
 
 def run(neurons: int, seed: int, horizon: float) -> mf.Trajectory:
     """One case: a network that tells two Gaussians of different variances apart."""
-    model = mf.Model(mf.data.IsotropicGaussians(D, 0.5), mf.Network(mf.activations.relu), mf.init.Radial(1.0))
-    return mf.solve(model, mf.SGD(neurons, step=0.01), horizon=horizon, save_at=41, rng=seed, threads=1)
+    model = mf.Model(mf.data.IsotropicGaussians(D, 0.8), mf.Network(mf.activations.relu), mf.init.Radial(0.3))
+    return mf.solve(model, mf.SGD(neurons, step=0.005), horizon=horizon, save_at=41, rng=seed)
 
 
 if __name__ == "__main__":
@@ -22,8 +22,8 @@ if __name__ == "__main__":
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--picture", default="night_sweep.png")
     options = parser.parse_args()
-    night, folder = partial(run, horizon=5.0 if options.small else 80.0), Path(tempfile.mkdtemp())
-    cases = {"neurons": [20, 100, 500], "seed": range(2 if options.small else 16)}
+    night, folder = partial(run, horizon=2.0 if options.small else 20.0), Path(tempfile.mkdtemp())
+    cases = {"neurons": [5, 20, 500], "seed": range(2 if options.small else 16)}
     context, alone = multiprocessing.get_context("spawn"), {"folder": folder, "workers": 1}
     killed = context.Process(target=mf.sweep, args=(night, cases), kwargs=alone)
     killed.start()
@@ -37,4 +37,4 @@ if __name__ == "__main__":
         mf.sweep(night, cases, folder=folder)
     except ValueError as refused:
         print(refused)
-    mf.plots.risk(mf.load(folder), log="y").savefig(options.picture)
+    mf.plots.risk(mf.load(folder)).savefig(options.picture)

@@ -1,6 +1,6 @@
 """Final risk against temperature: networks beside the Gibbs law ρ ∝ exp(−βΨ(·; ρ)) of the limit.
 
-Points are means over the second half of runs of SGD; networks are above the line by a term of order 1/N.
+Points, means over the second half of runs, are above the line by terms of the orders of 1/N and of the step.
 """
 
 import argparse
@@ -18,8 +18,7 @@ def model(temperature: float) -> mf.Model:
 
 def risk(neurons: int, temperature: float, rng: int, horizon: float) -> float:
     """The mean risk over the second half of a run."""
-    method = mf.SGD(neurons, step=0.01)
-    run = mf.solve(model(temperature), method, horizon=horizon, save_at=101, rng=rng, threads=1)
+    run = mf.solve(model(temperature), mf.SGD(neurons, step=0.005), horizon=horizon, save_at=101, rng=rng)
     return float(run.risk[51:].mean())
 
 
@@ -30,11 +29,12 @@ if __name__ == "__main__":
     options = parser.parse_args()
     temperatures = np.geomspace(2e-3, 2e-2, 2 if options.small else 10)
     grid = {"neurons": [50, 400], "temperature": temperatures, "rng": range(8)}
-    found = mf.sweep(partial(risk, horizon=2.0 if options.small else 200.0), grid)["value"]
+    found = mf.sweep(partial(risk, horizon=2.0 if options.small else 100.0), grid)["value"]
     (ax,) = mf.plots.new_axes()
     ax.plot(temperatures, [mf.gibbs(model(t)).risk for t in temperatures], "k-", label="Gibbs law")
-    for mean, half in zip(found.mean("rng"), 1.96 * found.std("rng", ddof=1) / 8**0.5, strict=True):
-        ax.errorbar(temperatures, mean, half, fmt="o", markersize=4, label=f"N = {mean.neurons:d}")
+    for shade, one in zip(mf.plots.COLORS, found, strict=False):
+        half, name = 1.96 * one.std("rng", ddof=1) / 8**0.5, f"N = {one.neurons:d}"
+        ax.errorbar(temperatures, one.mean("rng"), half, fmt="o", color=shade, label=name)
     ax.set(xlabel="temperature $1/β$", ylabel="risk $R$, mean and 95 % interval", xscale="log")
     ax.legend(frameon=False)
     ax.savefig(options.picture)
