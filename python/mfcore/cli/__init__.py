@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed, 2 misused, 124 out of time, 130 interrupted, 143 t
 Errors take one line; ``--debug`` shows tracebacks.
 
 - `_run`, `_show`, `_sweep`, `_reproduce`, `_bench`, `_info`: the commands; `_info` has ``list``, too
+- `_folder`: what `_show` says of the folder of a sweep
 - `_termination`: the signal by which batch systems end what they run
 """
 
@@ -31,6 +32,7 @@ _EXAMPLES = """examples:
   mfcore run examples/run.toml --set method.neurons=800 --out wide.npz
   mfcore sweep grid.toml --out grid    all combinations of some of its entries
   mfcore show wide.npz --plot risk.png what a run gave
+  mfcore show grid                     how far a sweep is, and what failed
   mfcore info                          what is installed and what this machine can run
   mfcore list                          what models are made of
   mfcore bench --quick                 speed against other implementations, small sizes
