@@ -1,9 +1,8 @@
-"""A night's sweep, killed, resumed and edited: after the edit the folder is refused with what has changed."""
+"""A night's sweep, killed, resumed, edited and then refused; half a minute, seconds with --small."""
 
 import argparse
 import multiprocessing
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import mfcore as mf
@@ -18,23 +17,24 @@ def run(neurons: int, seed: int, horizon: float) -> mf.Trajectory:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--picture", default="night_sweep.png")
-    options = parser.parse_args()
-    night, folder = partial(run, horizon=2.0 if options.small else 20.0), Path(tempfile.mkdtemp())
-    cases = {"neurons": [5, 20, 500], "seed": range(2 if options.small else 16)}
-    context, alone = multiprocessing.get_context("spawn"), {"folder": folder, "workers": 1}
-    killed = context.Process(target=mf.sweep, args=(night, cases), kwargs=alone)
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--small", action="store_true")
+    arguments.add_argument("--picture", metavar="PATH")
+    given, folder = arguments.parse_args(), Path(tempfile.mkdtemp())
+    seeds, horizon = (2, 2.0) if given.small else (16, 20.0)
+    cases = {"neurons": [5, 20, 500], "seed": range(seeds), "horizon": [horizon]}
+    alone = {"folder": folder, "workers": 1}
+    killed = multiprocessing.get_context("spawn").Process(target=mf.sweep, args=(run, cases), kwargs=alone)
     killed.start()
     while killed.is_alive() and not any(folder.glob("*.npz")):
         killed.join(0.01)
     killed.kill()
     print(f"killed: {int(mf.load(folder)['failed'].sum())} cases are left")
-    mf.sweep(night, cases, folder=folder)
+    mf.sweep(run, cases, folder=folder)
     D = 40
     try:
-        mf.sweep(night, cases, folder=folder)
+        mf.sweep(run, cases, folder=folder)
     except ValueError as refused:
         print(refused)
-    mf.plots.risk(mf.load(folder)).savefig(options.picture)
+    if given.picture:
+        mf.plots.risk(mf.load(folder)).savefig(given.picture)

@@ -33,7 +33,7 @@ def labelled(trajectories: Runs) -> tuple[dict[str, list[Trajectory]], str]:
     if isinstance(trajectories, Trajectory):
         trajectories = [trajectories]
     if is_table(trajectories):
-        return groups_of(trajectories), ""
+        return groups_of(trajectories)
     if isinstance(trajectories, Mapping):
         groups = [_group(group) for group in trajectories.values()]
         names: list[str] | None = [str(name) for name in trajectories]
@@ -53,7 +53,7 @@ def labelled(trajectories: Runs) -> tuple[dict[str, list[Trajectory]], str]:
 def _group(group: Any) -> list[Trajectory]:
     """The runs of one series, of one kind."""
     if is_table(group):
-        group = [run for runs in groups_of(group).values() for run in runs]
+        group = [run for runs in groups_of(group)[0].values() for run in runs]
     runs = [group] if isinstance(group, Trajectory) or not isinstance(group, Iterable) else list(group)
     for run in runs:
         check.instance(

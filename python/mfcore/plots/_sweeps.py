@@ -10,7 +10,7 @@ import numpy as np
 from ..measures._measure import Cloud
 from ..runs._trajectory import Trajectory
 
-_SEEDS = ("rng", "seed", "seeds")  # axes along which runs differ by chance alone
+_NO_ARGUMENTS = ("case", "rng", "seed", "seeds")  # the number of a case, and what differs by chance alone
 _WIDTHS = ("neurons", "N", "width")  # last words of axes that are numbers of neurons
 _OWN = ("risk", "error", "status", "network", "failed")  # variables that are no observables
 
@@ -21,8 +21,10 @@ def is_table(value: Any) -> bool:
     return xarray is not None and isinstance(value, xarray.Dataset)
 
 
-def groups_of(table: Any) -> dict[str, list[Trajectory]]:
-    """The runs of a table by the arguments in which they differ; those of several seeds are one group."""
+def groups_of(table: Any) -> tuple[dict[str, list[Trajectory]], str]:
+    """The runs of a table by the arguments in which they differ, those of several seeds as one group; and the
+    arguments that all have in common.
+    """
     if "failed" in table and bool(table["failed"].all()):
         raise ValueError("trajectories must have a run that ended, got a sweep whose cases have all failed")
     if "risk" not in table or "t" not in table["risk"].dims or "t" not in table.coords:
@@ -31,16 +33,21 @@ def groups_of(table: Any) -> dict[str, list[Trajectory]]:
             f"trajectories must be a sweep of a function that returns its Trajectory, got a table of {there}"
         )
     axes = [name for name in table["risk"].dims if name not in ("t", "replica")]
+    places = np.ndindex(*(table.sizes[name] for name in axes))
+    cases = [table.isel(dict(zip(axes, place, strict=True))) for place in places]
+    cases = [one for one in cases if not bool(one.get("failed", False))]
+    said = [
+        {str(name): x.item() for name, x in one.coords.items() if x.ndim == 0 and name not in _NO_ARGUMENTS}
+        for one in cases
+    ]
+    differ = [name for name in said[0] if len({str(values[name]) for values in said}) > 1]
+    common = ", ".join(_entry(name, x) for name, x in said[0].items() if name not in differ)
     found: dict[str, list[Trajectory]] = {}
-    for place in np.ndindex(*(table.sizes[name] for name in axes)):
-        one = table.isel(dict(zip(axes, place, strict=True)))
-        if bool(one.get("failed", False)):
-            continue
-        said = {name: x.item() for name, x in one.coords.items() if x.ndim == 0 and name != "case"}
-        apart = [f"{_word(name)} = {_short(x)}" for name, x in said.items() if name not in _SEEDS]
-        width = next((x for name, x in said.items() if str(name).rpartition(".")[2] in _WIDTHS), 1)
-        found.setdefault(", ".join(apart) or "mean", []).append(_run(one, width))
-    return {name: _as_long(runs) for name, runs in found.items()}
+    for one, values in zip(cases, said, strict=True):
+        width = next((x for name, x in values.items() if name.rpartition(".")[2] in _WIDTHS), 1)
+        name = ", ".join(_entry(name, values[name]) for name in differ) or common or "mean"
+        found.setdefault(name, []).append(_run(one, width))
+    return {name: _as_long(runs) for name, runs in found.items()}, common if differ else ""
 
 
 def _run(one: Any, width: Any) -> Trajectory:
@@ -71,10 +78,7 @@ def _as_long(runs: list[Trajectory]) -> list[Trajectory]:
     ]  # fmt: skip
 
 
-def _word(name: Any) -> str:
-    last = str(name).rpartition(".")[2]
-    return {"neurons": "N", "delta": "Δ"}.get(last, last)
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)[:20]
+def _entry(name: str, value: Any) -> str:
+    last = name.rpartition(".")[2]
+    word = {"neurons": "N", "delta": "Δ"}.get(last, last)
+    return f"{word} = {f'{value:g}' if isinstance(value, float) else str(value)[:20]}"

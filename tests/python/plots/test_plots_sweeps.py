@@ -1,5 +1,7 @@
 """Pictures of sweeps: a series for each case, seeds averaged with bands."""
 
+import itertools
+
 import mfcore as mf
 import numpy as np
 import pytest
@@ -30,6 +32,18 @@ def test_cases_are_series_and_seeds_their_mean_with_a_band(table):
     assert len(ax.collections) == 2
 
 
+def test_what_all_cases_have_in_common_is_the_title_and_lists_of_cases_are_drawn_like_grids():
+    grid = {"neurons": [10, 40], "seed": [0, 1], "early": [False]}
+    ax = plots.risk(mf.sweep(run, grid, workers=1))
+    assert [text.get_text() for text in ax.texts] == ["N = 10", "N = 40"]
+    assert ax.get_title("left") == "early = False"
+    cases = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    other = plots.risk(mf.sweep(run, cases, workers=1))
+    assert [text.get_text() for text in other.texts] == ["N = 10", "N = 40"]
+    for one, line in zip(lines(ax), lines(other), strict=True):
+        np.testing.assert_array_equal(one.get_ydata(), line.get_ydata())
+
+
 def test_a_folder_is_drawn_as_what_was_returned(table, tmp_path):
     mf.sweep(run, {"neurons": [10, 40], "seed": [0, 1, 2]}, workers=1, folder=tmp_path)
     there, here = plots.risk(mf.load(tmp_path)), plots.risk(table)
@@ -50,7 +64,8 @@ def test_failed_cases_are_left_out_and_groups_go_as_far_as_all_of_their_runs():
 
 
 def test_a_selection_and_a_mapping_of_tables_are_drawn_too(table):
-    assert len(lines(plots.risk(table.sel(neurons=10)))) == 1
+    (text,) = plots.risk(table.sel(neurons=10)).texts
+    assert text.get_text() == "N = 10"
     ax = plots.risk({"narrow": table.sel(neurons=10), "wide": table.sel(neurons=40)})
     assert [text.get_text() for text in ax.texts] == ["narrow", "wide"]
     assert plots.observable(table, "norm").get_ylabel().startswith("norm")
