@@ -34,9 +34,7 @@ if __name__ == "__main__":
         (ax,) = mf.plots.new_axes()
         ax.plot(temperatures, gibbs, "k-", label="Gibbs law of the limit")
         for n, c in zip((50, 400), mf.plots.COLORS, strict=False):
-            ax.errorbar(
-                temperatures, mean.sel(neurons=n), half.sel(neurons=n), fmt="o", color=c, label=f"N = {n}"
-            )
+            ax.errorbar(temperatures, mean.loc[n], half.loc[n], fmt="o", color=c, label=f"N = {n}")
         ax.set(xlabel="temperature $1/β$", ylabel="risk $R$, mean and 95 % interval", xscale="log")
         ax.legend(frameon=False)
         ax.savefig(given.picture)
