@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant
+from .mutant import mutants_of
 
-
-def _mutant(name: str, file: str, old: str, new: str, tests: str) -> Mutant:
-    """Name the source below cpp/src and the tests below tests/python."""
-    paths = " ".join(f"tests/python/{test}" for test in tests.split())
-    return Mutant(name, f"cpp/src/{file}", old, new, paths)
-
+_mutant = mutants_of("cpp/src")
 
 CORE = (
     # Flows: Runge-Kutta pairs, walls, noise.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,3 +37,13 @@ class Mutant:
         if (times := text.count(self.old)) != 1:
             raise ValueError(f"{self.name}: {self.old!r} must stand once in {self.file}, got {times} times")
         return text.replace(self.old, self.new)
+
+
+def mutants_of(folder: str) -> Callable[[str, str, str, str, str], Mutant]:
+    """Return a function that makes mutants of sources below a folder, with tests below tests/python."""
+
+    def mutant(name: str, file: str, old: str, new: str, tests: str) -> Mutant:
+        paths = " ".join(f"tests/python/{test}" for test in tests.split())
+        return Mutant(name, f"{folder}/{file}", old, new, paths)
+
+    return mutant

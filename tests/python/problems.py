@@ -20,6 +20,18 @@ SQUARES = {
 }
 
 
+def shift(target=1.0, **options):
+    """One coordinate z whose mean is to be the target: all mass moves alike."""
+    return mf.ReducedModel(
+        coordinates=["z"],
+        weights=[1.0],
+        targets=[target],
+        features=lambda z: z,
+        gradients=lambda z: np.ones((len(z), 1, 1)),
+        **options,
+    )
+
+
 def density(t):
     """Of the standard normal law."""
     return np.exp(-t * t / 2) / math.sqrt(2 * math.pi)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mfcore.density._companions import Solvers, convergence_index
 from mfcore.density._pde import PDE
 from mfcore.runs._ends import End, Ended
-from problems import isotropic
+from problems import isotropic, shift
 
 
 def three(power, error=1e-3):
@@ -55,14 +55,7 @@ def test_the_index_scales_with_the_risks_and_is_at_least_the_safe_extrapolation(
 @pytest.mark.parametrize("cells", [40, 80])
 def test_steps_without_noise_are_one_relaxation_time_over_the_cells(cells):
     """Ψ = z·z̄: all mass moves by −z̄, which decays at rate 1 and is small: h = 1/cells, and T = 2."""
-    model = mf.ReducedModel(
-        coordinates=["z"],
-        weights=[1.0],
-        targets=[0.0],
-        features=lambda z: z,
-        gradients=lambda z: np.ones((len(z), 1, 1)),
-        initial=mf.ReducedInit([mf.init.Normal(0.1, 0.5)]),
-    )
+    model = shift(0.0, initial=mf.ReducedInit([mf.init.Normal(0.1, 0.5)]))
     run = mf.solve(model, PDE(cells, error=False), horizon=2.0, save_at=2)
     assert run.meta["steps"] == pytest.approx(2 * cells, abs=3)  # growth of the first steps, and the last
     assert run.risk[-1] == pytest.approx(0.01 * math.exp(-4), rel=0.01)  # order 2 in h

@@ -7,15 +7,10 @@ import warnings
 import mfcore as mf
 import numpy as np
 import pytest
+from problems import shift
 
 NETWORK = mf.Network(mf.activations.tanh)
-SHIFT = mf.ReducedModel(
-    coordinates=["z"],
-    weights=[1.0],
-    targets=[1.0],
-    features=lambda z: z,
-    gradients=lambda z: np.ones((len(z), 1, 1)),
-)
+SHIFT = shift()
 STEPPERS = {
     "SGD": lambda: mf.steppers.SGD(NETWORK, np.full((4, 3), 0.5)),
     "Flow": lambda: mf.steppers.Flow(

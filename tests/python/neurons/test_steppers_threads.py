@@ -8,17 +8,12 @@ import threading
 import mfcore as mf
 import numpy as np
 import pytest
+from problems import shift
 
 THREADS, STEPS = 4, 200
 
 # Linear in the state and the same step each time: the order of the steps does not matter, their number does.
-SHIFT = mf.ReducedModel(
-    coordinates=["z"],
-    weights=[1.0],
-    targets=[1.0],
-    features=lambda z: z,
-    gradients=lambda z: np.ones((len(z), 1, 1)),
-)
+SHIFT = shift()
 MODEL = mf.Model(mf.data.Linear([1.0, -1.0]), mf.Network(mf.activations.linear))
 
 
