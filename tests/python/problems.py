@@ -88,7 +88,7 @@ def product(z):
     return z[:, 0] * z[:, 1] - z[:, 0]
 
 
-def radius(target):
+def radius(target, **options):
     """One radius r ≥ 0 whose mean r̄ is to be `target`: Ψ = r·(r̄ − target)."""
     return mf.ReducedModel(
         coordinates=["r"],
@@ -97,6 +97,7 @@ def radius(target):
         features=lambda z: z,
         gradients=lambda z: np.ones((len(z), 1, 1)),
         nonnegative=[True],
+        **options,
     )
 
 

@@ -5,6 +5,7 @@ import math
 import mfcore as mf
 import numpy as np
 import pytest
+from problems import radius
 
 
 def radii(activation=mf.activations.relu, **options):
@@ -118,15 +119,7 @@ def test_radii_that_come_to_the_wall_within_a_panel_are_in_the_error():
     With 1 − s = u: u' = −1 − u²/2, u = √2 tan(arctan(1/√2) − t/√2). At 19 of 46 times nothing but the bound
     for the panel of the kink covers the true error.
     """
-    model = mf.ReducedModel(
-        coordinates=["r"],
-        weights=[1.0],
-        targets=[-1.0],
-        features=lambda z: z,
-        gradients=lambda z: np.ones((len(z), 1, 1)),
-        nonnegative=[True],
-        initial=mf.ReducedInit([mf.init.Uniform(0.0, 1.0)]),
-    )
+    model = radius(-1.0, initial=mf.ReducedInit([mf.init.Uniform(0.0, 1.0)]))
     t = np.linspace(0, 0.85, 46)
     u = math.sqrt(2) * np.tan(math.atan(math.sqrt(0.5)) - t / math.sqrt(2))
     run = mf.solve(model, mf.Atoms(64), horizon=0.85, save_at=t)
