@@ -50,7 +50,8 @@ def of_nodes(
     The number of nodes in each coordinate grows by half until the error is negligible, or up to `most`. The
     error is the sum of the differences to the two rules before: the first has a node in the middle where the
     last has none, or the other way around, since rules that are alike in this err alike. On sixteen random
-    models aσ(wx) with 9 to 16 nodes it is above the error in 99 % of 500 cases, in the median 20 times it.
+    models aσ(wx) with 9 to 16 nodes it is above the error in 99 % of 500 cases, in the median 20 times it; on
+    sixteen others, held out, with horizons of .3 to 4, in 511 of 512, in the median 37 times it.
     """
     rules: list[Moments] = []
     error = np.zeros(0)
