@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mfcore import _core
+from mfcore.data._parts import GaussianPart
 from mfcore.data._symmetry import Part, Radius, Symmetry
 from mfcore.reductions._tables import Table
 from problems import STEP
@@ -346,3 +347,15 @@ def test_replace_forgets_what_was_measured_of_other_features():
     with pytest.raises(ValueError, match="gradients must be given"):
         other.gradients([[1.0]])  # those of the model would be of other features
     assert model.replace(features=model.features, node_error=1e-3).node_error == 1e-3
+
+
+def test_the_label_noise_of_a_law_of_several_parts_is_their_mean():
+    class Mixture(mf.data.Linear):
+        def _parts(self):
+            return [GaussianPart(0.3, lambda w: w, 1.0, 0.5), GaussianPart(0.7, lambda w: w, -1.0, 0.1)]
+
+        def _symmetry(self):
+            return None
+
+    model = mf.Model(Mixture([1.0, 0.5]), mf.Network(mf.activations.tanh), mf.init.Gaussian(1.0))
+    assert model.reduce().noise == pytest.approx(0.3 * 0.5**2 + 0.7 * 0.1**2, rel=1e-15)
