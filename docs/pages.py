@@ -27,7 +27,7 @@ TAKES = {
     "kernel-staircase": "2 minutes (regression on up to d^2.5 samples)",
     "merged-staircase": "3 minutes (3 of processor time; ten networks on three targets, and limits)",
     "time-scales": "2 minutes (six decades of time, and networks of finite d)",
-    "filtered-pca": "2 minutes (2 of processor time; dimensions to 400, 24 draws of up to 51,200 samples)",
+    "filtered-pca": "2 minutes (3 of processor time; dimensions to 400, 24 draws of up to 51,200 samples)",
     "sample-size": "2 minutes (5 dimensions to 640, five widths, 16 networks of each)",
     "leap": "3 minutes (2½ of processor time; 16 neurons, d to 2,048 for s ≤ 2; 3·10⁷ samples of online SGD)",
     "quartic-sphere": "a minute (1½ of processor time; 200 neurons on up to 19,000 samples, six draws)",

@@ -34,7 +34,7 @@ CORE = (
         "flow/adaptive.cpp",
         "return std::max(std::abs(clamped), depth(i));",
         "return std::abs(clamped);",
-        "neurons limit atoms",
+        "atoms/test_atoms.py",
     ),
     _mutant(
         "error of the risk",
@@ -62,7 +62,7 @@ CORE = (
         "flow/atoms.cpp",
         "velocity[i] = std::max(velocity[i], 0.0);",
         "velocity[i] = std::min(velocity[i], 0.0);",
-        "atoms limit",
+        "atoms/test_atoms.py",
     ),
     _mutant(
         "decay of atoms", "flow/atoms.cpp", "velocity[i] + decay * z", "velocity[i] + decay", "atoms limit"
