@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._base import check
 from .._base.check import FloatArray
@@ -86,20 +87,60 @@ class Subspace:
     outside: tuple[float, ...]  # standard deviations across it
 
 
-def isotropic_blocks(covs: Sequence[FloatArray], d: int) -> list[FloatArray]:
-    """Rows that span subspaces on which each covariance is a multiple of the identity, the largest last.
+@dataclass(frozen=True)
+class Block:
+    """A subspace on which every covariance is a multiple of the identity: of some coordinates, or of rows."""
 
-    Of covariances without matrices they are as large as they can be, and spanned by coordinates.
-    """
+    d: int
+    coordinates: npt.NDArray[np.intp] | None = None
+    rows: FloatArray | None = None  # orthonormal
+
+    def __len__(self) -> int:
+        found = self.rows if self.coordinates is None else self.coordinates
+        return 0 if found is None else len(found)
+
+    def axes_of(self, most: int | None) -> FloatArray:
+        """Orthonormal rows in it: the first `most`, or rows that span it."""
+        if self.rows is not None:
+            return self.rows[:most]
+        assert self.coordinates is not None
+        return unit_rows(self.coordinates[:most], self.d)
+
+    def projected(self, vectors: FloatArray) -> FloatArray:
+        """The parts of rows in it."""
+        if self.rows is not None:
+            return np.asarray((vectors @ self.rows.T) @ self.rows)
+        out = np.zeros_like(vectors)
+        out[:, self.coordinates] = vectors[:, self.coordinates]
+        return out
+
+    def complement(self) -> FloatArray:
+        """Orthonormal rows that span what is across it."""
+        if self.rows is not None:
+            return np.asarray(np.linalg.svd(self.rows)[2][len(self.rows) :])
+        assert self.coordinates is not None
+        return unit_rows(np.setdiff1d(np.arange(self.d), self.coordinates), self.d)
+
+
+def unit_rows(coordinates: npt.NDArray[np.intp], d: int) -> FloatArray:
+    """Rows of the identity."""
+    check.memory(8.0 * len(coordinates) * d, "d", d)
+    rows = np.zeros((len(coordinates), d))
+    rows[np.arange(len(coordinates)), coordinates] = 1
+    return rows
+
+
+def isotropic_blocks(covs: Sequence[FloatArray], d: int) -> list[Block]:
+    """The largest subspaces on which each covariance is a multiple of the identity, the largest last."""
     if any(cov.ndim == 2 for cov in covs):
         return _eigenspaces(covs, d)
     values = np.array([np.broadcast_to(cov, d) for cov in covs])
     _, which, counts = np.unique(values, axis=1, return_inverse=True, return_counts=True)
-    unit = np.eye(d)
-    return [unit[which.ravel() == at] for at in np.argsort(counts, kind="stable")]
+    by_size = np.argsort(counts, kind="stable")
+    return [Block(d, coordinates=np.flatnonzero(which.ravel() == at)) for at in by_size]
 
 
-def _eigenspaces(covs: Sequence[FloatArray], d: int) -> list[FloatArray]:
+def _eigenspaces(covs: Sequence[FloatArray], d: int) -> list[Block]:
     """Those of a generic combination, as far as they are eigenspaces of every covariance."""
     whole = [np.diag(np.broadcast_to(cov, d)) if cov.ndim < 2 else cov for cov in covs]
     generic = np.random.default_rng(0).uniform(0.5, 1.0, len(covs))
@@ -112,12 +153,12 @@ def _eigenspaces(covs: Sequence[FloatArray], d: int) -> list[FloatArray]:
     def isotropic(rows: FloatArray) -> bool:
         for cov, size in zip(whole, sizes, strict=True):
             seen = rows @ cov
-            along = float(rows[0] @ seen[0])
-            if np.abs(seen - along * rows).max() > _SAME * size:
+            variance = float(rows[0] @ seen[0])
+            if np.abs(seen - variance * rows).max() > _SAME * size:
                 return False
         return True
 
-    return sorted(filter(isotropic, blocks), key=len)
+    return [Block(d, rows=rows) for rows in sorted(filter(isotropic, blocks), key=len)]
 
 
 def subspace(vectors: FloatArray, covs: Sequence[FloatArray], d: float) -> Subspace | None:
@@ -145,20 +186,14 @@ def subspace(vectors: FloatArray, covs: Sequence[FloatArray], d: float) -> Subsp
     largest = blocks[-1]
     if m - len(largest) > MOST_DIRECTIONS:
         return None
-    within = (vectors @ largest.T) @ largest
-    axes = _spanned(np.concatenate([vectors, within, _complement(largest, m)]))
+    within = largest.projected(vectors)
+    within[np.linalg.norm(within, axis=1) <= _SAME * np.linalg.norm(vectors, axis=1)] = 0  # rounding
+    axes = _spanned(np.concatenate([vectors, within, largest.complement()]))
     if len(axes) > MOST_DIRECTIONS:
         return None
     inside = tuple(root_of(along(axes, cov)) for cov in covs)
-    outside = tuple(float(np.sqrt(along(largest[:1], cov)[0, 0])) for cov in covs)
+    outside = tuple(float(np.sqrt(along(largest.axes_of(1), cov)[0, 0])) for cov in covs)
     return Subspace(axes, inside, outside)
-
-
-def _complement(rows: FloatArray, d: int) -> FloatArray:
-    """Orthonormal rows across orthonormal rows; unit vectors if those are."""
-    if np.isin(rows, (0.0, 1.0)).all():
-        return np.eye(d)[~rows.any(axis=0)]
-    return np.linalg.svd(rows)[2][len(rows) :]
 
 
 def _spanned(vectors: FloatArray) -> FloatArray:
@@ -178,7 +213,7 @@ def _spanned(vectors: FloatArray) -> FloatArray:
 def first_axes(axes: FloatArray) -> int | FloatArray:
     """Axes as a `Split` takes them: their number if they are the first coordinates."""
     p = len(axes)
-    return p if np.array_equal(axes, np.eye(*axes.shape)) else axes
+    return p if np.count_nonzero(axes) == p and bool((axes.diagonal() == 1).all()) else axes
 
 
 def shared_form(covs: Sequence[float | FloatArray], d: int) -> FloatArray:

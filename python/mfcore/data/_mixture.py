@@ -15,6 +15,7 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 from ._covariance import (
+    Block,
     Subspace,
     along,
     covariance,
@@ -146,7 +147,7 @@ class GaussianMixture(DataLaw):
         return subspace(vectors, list(self.covariances), self.d)
 
     @cached_property
-    def _two_blocks(self) -> tuple[FloatArray, FloatArray] | None:
+    def _two_blocks(self) -> tuple[Block, Block] | None:
         """Two blocks that are all there is: no means, and covariances isotropic in each."""
         if self.means.any() or self.covariances.ndim == 1:
             return None
@@ -170,8 +171,8 @@ class GaussianMixture(DataLaw):
             parts.append(Part(float(share), stretch, float(y), mixing, tuple(map(float, shift))))
         return Symmetry(_names(p), (Radius("r", self.d - p),), tuple(parts), degrees=(0,) * p)
 
-    def _of_two_blocks(self, first: FloatArray, second: FloatArray) -> Symmetry:
-        axes = np.stack([first[0], second[0]])
+    def _of_two_blocks(self, first: Block, second: Block) -> Symmetry:
+        axes = np.concatenate([first.axes_of(1), second.axes_of(1)])
         found = zip(self._shares, self.covariances, self.labels, strict=True)
         parts = tuple(
             Part(float(share), tuple(np.sqrt(along(axes, cov).diagonal()).tolist()), float(y))
@@ -181,7 +182,7 @@ class GaussianMixture(DataLaw):
 
     def _split(self) -> Split | None:
         if self._two_blocks is not None:
-            return Split(first_axes(self._two_blocks[0]), True, ("r1",), "r2")
+            return Split(first_axes(self._two_blocks[0].axes_of(None)), True, ("r1",), "r2")
         found = self._subspace
         if found is None:
             return None

@@ -24,6 +24,7 @@ MIXTURES = {
         np.zeros((2, 12)), [[3.0, 2.0] + [1.0] * 10, [1.0, 2.0] + [0.5] * 10], [1.0, -1.0]
     ),
 }
+SPANS = {"two means": 1, "span of two": 2, "matrices": 2, "diagonal": 2, "scaled": 2, "matrix": 2}
 LABELS = {
     "scaled": mf.data.MultiIndex(12, {(1, 1): 1.0, (2, 0): 0.5}, 2, covariance=2.0),
     "diagonal": mf.data.MultiIndex(12, [0.0, 1.0, 0.5], 1, covariance=[2.0, *[1.0] * 10, 3.0]),
@@ -48,6 +49,24 @@ def test_v_of_the_reduction_is_that_of_neurons(law):
     model, reduced, theta, z = reduced_and_neurons(law, POLYNOMIAL)
     np.testing.assert_allclose(reduced.V(z), mf.V(model, theta), atol=1e-11)
     assert reduced.node_error < 1e-13
+
+
+@pytest.mark.parametrize(("name", "p"), SPANS.items())
+def test_the_subspace_is_as_small_as_it_can_be(name, p):
+    law = (MIXTURES | LABELS)[name]
+    directions = tuple(f"s{j + 1}" for j in range(p))
+    assert mf.Model(law, mf.Network(POLYNOMIAL)).reduce().coordinates == (*directions, "r")
+
+
+def test_diagonals_of_many_entries_need_no_matrix():
+    d = 100_000  # a matrix would have 80 GB
+    variances = np.ones(d)
+    variances[7] = 3.0
+    law = mf.data.GaussianMixture(np.zeros((2, d)) + np.eye(2, d), [variances, variances], [1.0, -1.0])
+    network = mf.Network(mf.activations.hermite([0.0, 1.0]))
+    assert mf.Model(law, network).reduce().coordinates == ("s1", "s2", "s3", "r")
+    centred = mf.data.GaussianMixture(np.zeros((2, d)), [variances, variances / 2], [1.0, -1.0])
+    assert mf.Model(centred, network).reduce().coordinates == ("r1", "r2")
 
 
 def test_nodes_of_activations_that_are_no_polynomials_are_as_good_as_they_say():
