@@ -43,14 +43,20 @@ Gradient python_gradient(py::function function) {
 }
 
 /// A system of the caller's own: speeds of all its entries, velocity(y) -> array, and which of them have
-/// walls.
-System python_system(std::vector<double> speed, py::function velocity, std::vector<bool> nonnegative) {
+/// walls. The apex is that of rows of so many entries, all but the last ones; 0: there are no rows.
+System python_system(std::vector<double> speed, py::function velocity, std::vector<bool> nonnegative,
+                     Apex apex, Index row) {
     require(!speed.empty(), "speed", "must have an entry", 0);
     if (!nonnegative.empty()) require_count(nonnegative.size(), speed.size(), "nonnegative", "entries");
     System system;
     system.size = static_cast<Index>(speed.size());
     system.speed = std::move(speed);
     system.nonnegative = std::move(nonnegative);
+    require(row >= 0 && row <= system.size, "row", "must be >= 0 and at most the size of the system", row);
+    for (const Index j : apex.columns) require(j >= 0 && j < row, "apex", "must have columns of a row", j);
+    require(apex.bias < row, "apex", "must have its bias in a row", apex.bias);
+    system.apex = std::move(apex);
+    system.apex.row = row;
     system.velocity = [call = python_map(std::move(velocity), "velocity"), size = system.size](
                           const double* y, double* v) { return call({size}, y, v); };
     return system;
@@ -198,7 +204,8 @@ void bind_flow(py::module_& m) {
             },
             py::arg("gradient"), py::arg("masses"), py::arg("params"), py::arg("panels") = Panels{})
         .def_static("function", &python_system, py::arg("speed"), py::arg("velocity"),
-                    py::arg("nonnegative") = std::vector<bool>{})
+                    py::arg("nonnegative") = std::vector<bool>{}, py::arg("apex") = Apex{},
+                    py::arg("row") = 0)
         .def_readonly("size", &System::size)
         .def_readonly("speed", &System::speed)
         .def("__call__", &velocity_of, py::arg("theta"))

@@ -166,6 +166,13 @@ class Model:
         = 38 on, and lose 1e-3 in ∇Ψ where r₂ is far smaller than an r₁ of three dimensions. `node_error` is
         measured where kinks are sharp, and `Trajectory.error` contains it.
 
+        Closed forms of pairs (eq. (5.15)) take the place of nodes, in ``reduced.pairs``, for Gaussian inputs
+        with the labels of an `mf.data.Teacher`, or of an `mf.data.MultiIndex` whose link is a polynomial (to
+        1e-12, as 2 cos z is) if σ has kinks and there are several directions. V is exact and U an average
+        over one angle, whose error `node_error` tells. They have no features: ``nodes=`` gives these, and
+        methods that need them take nodes of a `Model` by themselves. With one direction and trained output
+        weights `mf.Atoms` takes the pairs of a `Model` in the place of its nodes.
+
         Networks with ``sphere=True`` have coordinates (a, b, s…) on |w| = 1, where the norm across the
         directions is implied, for laws with directions (`mf.data.MultiIndex` and its like).
 

@@ -33,12 +33,9 @@ struct Cones {
     std::vector<double> speed;
     Index rows;
 
-    Cones(const System& system)
-        : apex(system.apex),
-          speed(system.speed),
-          rows(system.size / static_cast<Index>(system.speed.size())) {}
+    Cones(const System& system) : apex(system.apex), speed(system.speed), rows(system.size / columns()) {}
 
-    Index columns() const { return static_cast<Index>(speed.size()); }
+    Index columns() const { return apex.row > 0 ? apex.row : static_cast<Index>(speed.size()); }
 
     /// The bias of the nearest apex.
     double knot(const double* row) const {
@@ -140,7 +137,7 @@ Apex apex_of(const Activation& sigma, std::vector<Index> columns, Index bias,
     if (!meets || columns.size() + has_b < 2 || !std::ranges::all_of(columns, moves) ||
         (has_b && !moves(bias)))
         return {};
-    Apex apex{std::move(columns), bias, {}};
+    Apex apex{std::move(columns), bias, {}, 0};
     if (has_b) apex.knots.assign(kinks.begin(), kinks.end());
     return apex;
 }

@@ -463,6 +463,8 @@ class System:
         speed: Sequence[float] | _Array,
         velocity: Callable[[_Array], _Array],
         nonnegative: Sequence[bool] | npt.NDArray[np.bool_] = ...,
+        apex: Apex = ...,
+        row: int = ...,
     ) -> System: ...
     @property
     def size(self) -> int: ...

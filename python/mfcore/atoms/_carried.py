@@ -19,6 +19,7 @@ from ..runs._rung import State
 from ..runs._stiff import KINDS, ImplicitFlow
 from ._boxes import enclosing, inside, separated
 from ._field import clamped, moments, system_of
+from ._fits import Fit, NodeFit, PairFit
 from ._panels import NODES, TAIL, Mesh, refined
 
 if TYPE_CHECKING:
@@ -129,13 +130,17 @@ class Carried:
         """A copy with negative radii set to 0; rows may hold the coordinates several times in sequence."""
         return clamped(z, self._walls)
 
-    def moments(self, z: FloatArray, weights: FloatArray) -> FloatArray:
-        """f_q = ∫Φ_q dρ."""
+    def fit(self, z: FloatArray, weights: FloatArray) -> Fit:
+        """How well these atoms fit the data."""
+        if self._reduced.pairs is not None:
+            return PairFit(self._reduced, z, weights, self._threads)
         separable = self._now.separable
         if separable is not None and separable.covers(z):
             found, _ = separable.compiled.moments(z, weights, self._threads)
-            return separable.predictions(found)
-        return moments(self._reduced, z, weights, self._threads)
+            f = separable.predictions(found)
+        else:
+            f = moments(self._reduced, z, weights, self._threads)
+        return NodeFit(self._reduced, f, self._threads)
 
     def state(self) -> State:
         """All that `restore` needs."""

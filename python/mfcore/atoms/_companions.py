@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .._base.check import FloatArray
 from ..reductions._model import ReducedModel
-from ..runs._difference import error_between, extrapolated
+from ..runs._difference import extrapolated
 from ..runs._ends import End
 from ..runs._stiff import KINDS
 from ._carried import Carried
+from ._fits import Fit
 from ._panels import Mesh
 
 if TYPE_CHECKING:
@@ -105,16 +104,16 @@ class Companions:
                 return end
         return End.reached
 
-    def error(self, f: FloatArray) -> float:
-        """The error of the risk of predictions f, from steps and from the number of atoms; inf if unknown."""
+    def error(self, fit: Fit) -> float:
+        """The error of the risk of this fit, from steps and from the number of atoms; inf if unknown."""
         longer, runs = self._now(), [self._atoms, *self._fewer]
         if longer is None or any(abs(run.t - self._atoms.t) > 1e-9 * self._atoms.t for run in runs):
             return math.inf  # a coarser run ended before this one
-        residual, fewer = self._residual(f), [self._predictions(run) for run in self._fewer]
-        total = self._error_of_steps(fewer[0] if fewer else residual, self._predictions(longer))
-        return total + self._error_of_atoms(residual, fewer)
+        fewer = [_fit(run) for run in self._fewer]
+        total = self._error_of_steps(fewer[0] if fewer else fit, _fit(longer))
+        return total + self._error_of_atoms(fit, fewer)
 
-    def _error_of_atoms(self, residual: FloatArray, fewer: Sequence[FloatArray]) -> float:
+    def _error_of_atoms(self, fit: Fit, fewer: Sequence[Fit]) -> float:
         """The error by the number of atoms.
 
         Differences of a run with n Gauss nodes to n/2 are small by chance where errors of both have one
@@ -123,19 +122,16 @@ class Companions:
         """
         if not fewer:
             return 0.0
-        differences = [self._difference(residual, other) for other in fewer[:2]]
+        differences = [fit.error(other) for other in fewer[:2]]
         if len(fewer) == 1:
             return _QUARTER * differences[0]
         error = sum(differences)
         if len(fewer) > 2:
-            error = max(error, extrapolated(differences[0], self._difference(fewer[0], fewer[2])))
+            error = max(error, extrapolated(differences[0], fewer[0].error(fewer[2])))
         return error
 
-    def _difference(self, residual: FloatArray, other: FloatArray) -> float:
-        return error_between(residual, other, self._power, signs=np.sign(self._reduced.weights))
-
-    def _error_of_steps(self, residual: FloatArray, longer: FloatArray) -> float:
-        difference, kind = self._difference(residual, longer), self._method.method
+    def _error_of_steps(self, fit: Fit, longer: Fit) -> float:
+        difference, kind = fit.error(longer), self._method.method
         assert kind is not None  # the rung chose one
         if kind in KINDS:
             return _GUESS * difference
@@ -147,17 +143,6 @@ class Companions:
             few = max(few, _ADAPTED)
         least = _LEAST.get(kind, few)
         return min(max(of_steps, least * difference), _MOST * difference)
-
-    @property
-    def _power(self) -> float:
-        return float(np.abs(self._reduced.weights) @ self._reduced.targets**2)
-
-    def _predictions(self, run: Carried) -> FloatArray:
-        """√p_q (f_q − y_q) of one run."""
-        return self._residual(run.moments(run.points, run.weights))
-
-    def _residual(self, f: FloatArray) -> FloatArray:
-        return np.asarray(np.sqrt(np.abs(self._reduced.weights)) * (f - self._reduced.targets))
 
     def _even(self, t: float) -> float:
         """The last time up to t that fixed steps of twice the length can reach."""
@@ -181,6 +166,10 @@ class Companions:
         else:  # the last step was shortened
             last.clock.end = missing
         return last if last.advance(missing, math.inf) is End.reached else None
+
+
+def _fit(run: Carried) -> Fit:
+    return run.fit(run.points, run.weights)
 
 
 def _with_longer_steps(method: Atoms) -> Atoms:

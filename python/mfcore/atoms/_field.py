@@ -70,6 +70,9 @@ def system_of(
     )
     if isinstance(features, Separable):
         return _core.System.atoms_separable(features.compiled, masses, params, panels, threads)
+    if features.pairs is not None:
+        of_pairs = _gradient_of_pairs(features, weights, threads)
+        return _core.System.atoms_calling(of_pairs, masses, params, panels)
     compiled = features._compiled
     if compiled is None:
         return _core.System.atoms_calling(_gradient(features, weights), masses, params, panels)
@@ -91,5 +94,22 @@ def _gradient(reduced: ReducedModel, weights: FloatArray) -> Callable[[FloatArra
             for part in chunks(reduced, len(z)):
                 out[part] = np.einsum("nqk,q->nk", by_hand(at[part]), residual)
         return out
+
+    return gradient
+
+
+def _gradient_of_pairs(
+    reduced: ReducedModel, weights: FloatArray, threads: int
+) -> Callable[[FloatArray], FloatArray]:
+    """∇Ψ(z_i; ρ) by closed forms of pairs, on this many threads."""
+    assert reduced.pairs is not None
+    pairs, walls = reduced.pairs.with_threads(threads), np.array(reduced.nonnegative)
+
+    def gradient(z: FloatArray) -> FloatArray:
+        if not np.isfinite(z).all():  # reported as divergence
+            return np.full(z.shape, np.nan)
+        at = clamped(z, walls)
+        with np.errstate(all="ignore"):
+            return pairs.grad_psi(at, at, weights)
 
     return gradient

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -21,12 +21,13 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ..runs._clock import FixedClock
 from ..runs._ends import End, Ended, ended
-from ..runs._reduced import reduced_of
+from ..runs._reduced import in_motion
 from ..runs._rung import State, labelled, part_of
 from ._carried import Carried
 from ._companions import Companions
-from ._field import chunks, features_at, gradients_at
-from ._panels import LEAST, NODES, Mesh, doubled, start_mesh
+from ._field import features_at
+from ._fits import Fit
+from ._panels import LEAST, NODES, Curve, Mesh, doubled, start_mesh
 from ._starts import FEW, coarser, curve, filling, freedom, gauss
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ _STIFF = 100.0  # rates that differ by this factor are taken to make the system 
 _MATRIX = (
     500  # most numbers in the state of an implicit scheme that is chosen here, which factors their matrix
 )
+_PARTNERS = 8  # neurons along ρ₀ whose pairs with z tell how many panels it needs
+_DEAR = 20_000_000  # nanoseconds that an evaluation of all atoms may take where their number is chosen here
+_FEWEST = 128  # closed pairs: atoms that are taken all the same
 _SHARE = 0.01  # the panels of ρ₀ may err by this fraction of the relative tolerance of a step
 
 
@@ -46,7 +50,7 @@ class AtomRung:
 
     def __init__(self, method: Atoms, model: Model | ReducedModel, seed: int, threads: int) -> None:
         self._seed, self._threads = seed, threads
-        self._reduced = reduced = reduced_of(model)
+        self._reduced = reduced = in_motion(model)
         self._method = method = _chosen(method, reduced)
         _check(method, reduced)
         self._noisy = reduced.temperature > 0
@@ -84,21 +88,16 @@ class AtomRung:
         if given is not None:
             return given.points.copy(), given.weights.copy(), []
         free = freedom(initial)
-        count = method.count or _default(free, self._noisy)
+        count = method.count or _default(reduced, free, self._noisy)
         if self._noisy:
             self._check_memory(count)
             points = initial.sample(count, np.random.default_rng(self._seed))
             return np.asarray(points, dtype=np.float64), np.full(count, 1 / count), []
-        line = curve(initial)
+        # Where some neurons come to rest at a kink and others do not, ρ_t(z₀) is not smooth.
+        line = None if reduced.pairs is not None and reduced.pairs.kinked else curve(initial)
         if line is not None and count >= LEAST and method.method == "dopri5":
-            root = np.sqrt(np.abs(reduced.weights))
             self._most = count // NODES
-            self._mesh = start_mesh(
-                line,
-                lambda z: features_at(reduced, z, self._threads) * root,
-                _SHARE * method.rtol,
-                self._most,
-            )
+            self._mesh = start_mesh(line, self._functions_along(line), _SHARE * method.rtol, self._most)
             return line.points(self._mesh.parameters), self._mesh.masses, []
         if free == 0:
             return (*gauss(initial, 1), [])
@@ -109,6 +108,16 @@ class AtomRung:
         points, weights = filling(initial, count, self._seed)
         few = max(1, count // 4)
         return points, weights, [(points[:few], np.full(few, 1 / few))] if few < count else []
+
+    def _functions_along(self, line: Curve) -> Callable[[FloatArray], FloatArray]:
+        """Functions of z that panels of ρ₀ must resolve: features or, of pairs, V and U with a few."""
+        reduced = self._reduced
+        if reduced.pairs is not None:
+            pairs = reduced.pairs.with_threads(self._threads)
+            partners = line.points(np.linspace(line.low, line.high, _PARTNERS + 2)[1:-1])
+            return lambda z: np.column_stack([pairs.V(z), pairs.U(z, partners)])
+        root = np.sqrt(np.abs(reduced.weights))
+        return lambda z: features_at(reduced, z, self._threads) * root
 
     def _check_memory(self, count: int) -> None:
         check_memory(8.0 * _ATOM_NUMBERS * count * len(self._reduced.coordinates), "count", count)
@@ -161,50 +170,34 @@ class AtomRung:
         risk is above that of their law.
         """
         atoms, z = self._atoms, self._atoms.points
-        f = atoms.moments(z, atoms.weights)
-        risk = self._risk_of(f)
+        fit = atoms.fit(z, atoms.weights)
         if self._companions is None:
-            return risk, self._sampling_error(z, f)
-        error = self._companions.error(f)
+            return fit.risk, self._sampling_error(z, fit)
+        error = self._companions.error(fit)
         if atoms.mesh is not None:
             mesh, twice = doubled(atoms.mesh, z)
-            error += abs(self._risk_of(atoms.moments(atoms.clamped(twice), mesh.masses)) - risk)
-            error += self._corner(z, f)
-        return risk, error
+            error += abs(atoms.fit(atoms.clamped(twice), mesh.masses).risk - fit.risk)
+            error += self._corner(z, fit)
+        return fit.risk, error
 
-    def _risk_of(self, f: FloatArray) -> float:
-        """R = Σ p_q (y_q − f_q)² + τ²."""
-        reduced = self._reduced
-        return float(reduced.weights @ (reduced.targets - f) ** 2) + reduced.noise
-
-    def _corner(self, z: FloatArray, f: FloatArray) -> float:
+    def _corner(self, z: FloatArray, fit: Fit) -> float:
         """Bound the error of the risk where radii of a panel have reached 0 up to some atom: Σ w r
         |∂_rΨ| of the next ones.
         """
-        reduced, w = self._reduced, self._atoms.weights
-        residual = reduced.weights * (f - reduced.targets)
-        total = 0.0
-        for c in np.flatnonzero(reduced.nonnegative):
+        total, w = 0.0, self._atoms.weights
+        for c in np.flatnonzero(self._reduced.nonnegative):
             at_wall = z[:, c] <= 0
             free = ~at_wall & (np.roll(at_wall, 1) | np.roll(at_wall, -1))
             if free.any():
-                slope = gradients_at(reduced, z[free], self._threads)[:, :, c] @ residual
-                total += float(np.abs(w[free] * z[free, c] * slope).sum())
+                total += float(np.abs(w[free] * z[free, c] * fit.slopes(z[free])[:, c]).sum())
         return total
 
-    def _sampling_error(self, z: FloatArray, f: FloatArray) -> float:
+    def _sampling_error(self, z: FloatArray, fit: Fit) -> float:
         """The error of R by N independent draws from ρ: variance (10.2) and bias (10.1)."""
-        reduced, w = self._reduced, self._atoms.weights
-        residual = reduced.weights * (f - reduced.targets)
-        first = second = own = 0.0
-        for part in chunks(reduced, len(w)):
-            phi = features_at(reduced, z[part], self._threads)
-            psi = phi @ residual
-            first += float(w[part] @ psi)
-            second += float(w[part] @ psi**2)
-            own += float(w[part] @ (phi**2 @ reduced.weights))
+        w = self._atoms.weights
+        first, second, own = fit.spread(z, w)
         share = float(w @ w)  # 1/N of equal masses
-        bias = share * (own - float(reduced.weights @ f**2))
+        bias = share * own
         return math.sqrt(4 * share * max(second - first**2, 0.0) + bias**2)
 
     def observed(self) -> Mapping[str, float]:
@@ -248,11 +241,18 @@ class AtomRung:
         }
 
 
-def _default(free: int, noisy: bool) -> int:
-    """The number of atoms if the user names none, by the number of random coordinates."""
-    if noisy:
-        return 10_000
-    return {0: 1, 1: 1024, 2: 1024}.get(free, 4096)
+def _default(reduced: ReducedModel, free: int, noisy: bool) -> int:
+    """The number of atoms if the user names none, by the number of random coordinates.
+
+    Fewer, where one evaluation of them would take long: that of closed pairs takes all pairs of them.
+    """
+    count = 10_000 if noisy else {0: 1, 1: 1024, 2: 1024}.get(free, 4096)
+    if reduced.pairs is not None and free > 0:
+        affordable = math.isqrt(_DEAR // reduced.pairs.nanoseconds)
+        return min(count, max(_FEWEST, 1 << max(affordable.bit_length() - 1, 0)))
+    compiled = reduced._compiled
+    dear = not noisy and free > 2 and compiled is not None and count * compiled.nanoseconds > 2 * _DEAR
+    return FEW**free if dear and FEW**free < count else count
 
 
 def _chosen(method: Atoms, reduced: ReducedModel) -> Atoms:
@@ -267,7 +267,7 @@ def _chosen(method: Atoms, reduced: ReducedModel) -> Atoms:
         count = 0
     else:
         free = freedom(reduced.initial)
-        count = method.count or (_MOST_GAUSS if free == 1 else _default(free, False))
+        count = method.count or (_MOST_GAUSS if free == 1 else _default(reduced, free, False))
     few = count * len(reduced.coordinates) <= _MATRIX
     implicit = stiff and few and reduced.temperature == 0
     return replace(method, method="lsoda" if implicit else "dopri5")
@@ -275,7 +275,7 @@ def _chosen(method: Atoms, reduced: ReducedModel) -> Atoms:
 
 def _check(method: Atoms, reduced: ReducedModel) -> None:
     names = ", ".join(reduced.coordinates)
-    if getattr(reduced.gradients, "function", None) is None:
+    if reduced.pairs is None and getattr(reduced.gradients, "function", None) is None:
         raise ValueError("gradients must be given for the atoms of a ReducedModel to move, got None")
     if method.start is None and reduced.initial is None:
         raise ValueError(

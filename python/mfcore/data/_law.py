@@ -17,7 +17,7 @@ from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import RNG, seed_of
 from ..network import Network
-from ._parts import GaussianPart, SphereLabel
+from ._parts import GaussianPart, Label, SphereLabel
 from ._symmetry import Split, Symmetry
 
 MOST_NOISE = 1e150  # standard deviations up to this have squares, and sums of squares, that are finite
@@ -127,12 +127,18 @@ class DataLaw(ABC):
 
     _reduced_if: ClassVar[str] = ""  # in words, when a class with `_symmetry` has one
 
+    _plain_first: ClassVar[bool] = False  # short rows of parameters are reduced to themselves all the same
+
     def _symmetry(self) -> Symmetry | None:
         """The few numbers of x and w that the law depends on, and their distribution; None if not known."""
         return None
 
     def _split(self) -> Split | None:
         """The parts of w that the symmetry keeps apart; None if it is not known to have one."""
+        return None
+
+    def _along(self) -> tuple[Label, int] | None:
+        """y as a function of the p directions of `_split`, and p, where x is standard Gaussian; else None."""
         return None
 
     @abstractmethod

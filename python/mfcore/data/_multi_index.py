@@ -17,7 +17,7 @@ from .._base.check import FloatArray
 from . import _links
 from ._covariance import Subspace, along, covariance, first_axes, root_of, rooted, row_of_root, subspace
 from ._law import DataLaw, check_orthonormal, dimension, noise_level, own_array, set_field
-from ._parts import GaussianPart, HermiteLabel, SphereLabel
+from ._parts import GaussianPart, HermiteLabel, Label, SphereLabel
 from ._symmetry import INPUTS, Part, Radius, Split, Symmetry
 
 MAX_ENUMERATED = 16  # hypercubes of up to 2^16 points are treated as finite laws
@@ -237,6 +237,11 @@ class MultiIndex(DataLaw):
         if self._subspace is not None:  # each direction of it may have the whole degree
             return (max(map(sum, terms), default=0),) * len(self._names)
         return tuple(max((alpha[j] for alpha in terms), default=0) for j in range(self.P))
+
+    def _along(self) -> tuple[Label, int] | None:
+        if self.inputs != "gaussian" or self.covariance is not None or self._hermite is None:
+            return None
+        return HermiteLabel(np.eye(self.P), self._hermite), self.P
 
     def _split(self) -> Split | None:
         if not isinstance(self.covariance, np.ndarray):

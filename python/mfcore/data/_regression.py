@@ -18,7 +18,9 @@ from ._covariance import check_definite, root_of
 from ._law import DataLaw, noise_level, own_array, set_field
 from ._multi_index import MultiIndex
 from ._parts import GaussianPart, HermiteLabel, NetworkLabel
-from ._symmetry import Part, Split, Symmetry
+from ._symmetry import Part, Radius, Split, Symmetry
+
+_DEPENDENT = 1e-12  # singular values below this share of the largest count as 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +84,40 @@ class Teacher(DataLaw):
 
     def _parts(self) -> list[GaussianPart]:
         return [GaussianPart(1.0, lambda w: w, NetworkLabel(self.network, self.theta, self.network.scale))]
+
+    @cached_property
+    def _axes(self) -> FloatArray:
+        """Orthonormal rows that span the w of the teacher: the first axes, where these do."""
+        w = self.theta[:, self.network.row(0) :]
+        size = np.linalg.norm(w, 2)
+        values, rows = np.linalg.svd(w, full_matrices=False)[1:]
+        p = int((values > _DEPENDENT * size).sum())
+        if not np.any(w[:, p:]):
+            return np.eye(p, self.d)
+        if p == len(w):  # one direction after the other, as Gram and Schmidt make them
+            q, r = np.linalg.qr(w.T)
+            return np.ascontiguousarray((q * np.where(r.diagonal() < 0, -1.0, 1.0)).T)
+        return np.ascontiguousarray(rows[:p])
+
+    def _along(self) -> tuple[NetworkLabel, int]:
+        first, axes = self.network.row(0), self._axes
+        theta = np.concatenate([self.theta[:, :first], self.theta[:, first:] @ axes.T], axis=1)
+        return NetworkLabel(self.network, theta, self.network.scale), len(axes)
+
+    _plain_first: ClassVar[bool] = True
+
+    def _symmetry(self) -> Symmetry:
+        label, p = self._along()
+        known, network = self.network.activation._core.facts, self.network
+        link = _core.network_link(network._core, label.theta, p)
+        part = Part(1.0, (1.0,) * (p + 1), lambda z: network.scale * link(z))
+        degrees = (known.degree,) * p if known.is_polynomial else None
+        return Symmetry(self._split().inside, (Radius("r", self.d - p),), (part,), degrees=degrees)
+
+    def _split(self) -> Split:
+        p = len(self._axes)
+        first = np.array_equal(self._axes, np.eye(p, self.d))
+        return Split(p if first else self._axes, False, tuple(f"s{j + 1}" for j in range(p)), "r")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ from ..model import Model
 from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 from ..runs._ends import End, Ended, ended
-from ..runs._reduced import reduced_of
+from ..runs._reduced import featured
 from ..runs._rung import State, labelled, part_of
 from ._cells import initial_grid
 from ._companions import MOST_AT_END, Discretisation, Solver
@@ -40,7 +40,7 @@ class DensityRung:
     """
 
     def __init__(self, method: PDE, model: Model | ReducedModel, threads: int) -> None:
-        self._reduced, self._method, self._threads = reduced_of(model), method, threads
+        self._reduced, self._method, self._threads = featured(model), method, threads
         require_convex(self._reduced, "mf.PDE")
         self._scheme = method.scheme_for(self._reduced)
         grid, mass = initial_grid(self._reduced, method)

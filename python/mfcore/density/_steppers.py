@@ -21,6 +21,7 @@ from ..model import Model
 from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 from ..runs._ends import End
+from ..runs._reduced import featured
 from ._pde import PDE
 
 
@@ -72,7 +73,7 @@ class _FiniteVolume:
         threads: int | None = None,
     ) -> None:
         check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
-        reduced = model if isinstance(model, ReducedModel) else model.reduce()
+        reduced = featured(model)
         require_convex(reduced, "finite volumes")
         k = len(reduced.coordinates)
         moving = sum(rate > 0 for rate in reduced.rates)

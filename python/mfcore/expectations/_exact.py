@@ -104,11 +104,11 @@ class GaussianExact:
 
     def psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         """Ψ(θ; ρ) = V(θ) + ∫U(θ, ·)dρ, shape (n,), without weight decay."""
-        return self.V(theta) + self._interaction(theta, points, weights, False)[0]
+        return self.V(theta) + self.interaction(theta, points, weights, False)[0]
 
     def grad_psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         """∇Ψ(θ; ρ) with respect to every entry of the rows, shape (n, D), without weight decay."""
-        out = self._interaction(theta, points, weights, True)[1]
+        out = self.interaction(theta, points, weights, True)[1]
         assert out is not None
         for part in self._parts:
             pull = self._correlation(part, self._seen(part, theta), True)[1]
@@ -121,7 +121,7 @@ class GaussianExact:
     def risk(self, points: FloatArray, weights: FloatArray) -> float:
         """R(ρ) = E(y − f_ρ(x))² = E y² + 2∫V dρ + ∫∫U dρdρ; the matrix U is never stored."""
         square = sum(part.weight * (self._label_square(part) + part.noise**2) for part in self._parts)
-        fit = 2 * weights @ self.V(points) + weights @ self._interaction(points, points, weights, False)[0]
+        fit = 2 * weights @ self.V(points) + weights @ self.interaction(points, points, weights, False)[0]
         risk = float(square + fit)
         return 0.0 if risk < 0 else risk  # rounding may leave -1e-16 at a perfect fit; NaN stays NaN
 
@@ -152,7 +152,7 @@ class GaussianExact:
         grad[:, at:] += np.multiply.outer(grad[:, at - 1], part.mean)
         return grad if self._network.has_b else np.delete(grad, at - 1, axis=1)
 
-    def _interaction(
+    def interaction(
         self, theta: FloatArray, points: FloatArray, weights: FloatArray, want_grad: bool
     ) -> tuple[FloatArray, FloatArray | None]:
         """∫U(θ, ·)dρ and its gradient in θ, summed over the parts of the mixture."""
@@ -192,7 +192,7 @@ class GaussianExact:
         b = seen[:, at - 1] if network.has_b else np.zeros(len(seen))
         w = seen[:, at:]
         if isinstance(label, HermiteLabel):
-            value, db, dw = hermite_correlation(network, label, b, w)
+            value, db, dw = self._of_polynomial(network, label, b, w)
         else:
             value, db, dw = _mean(network, float(label), b, w, want_grad)
         if not want_grad:
@@ -204,6 +204,11 @@ class GaussianExact:
         if network.has_a:
             grad[:, 0] = value
         return a * value, grad
+
+    def _of_polynomial(
+        self, network: Network, label: HermiteLabel, b: FloatArray, w: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return hermite_correlation(network, label, b, w)
 
     def _label_square(self, part: GaussianPart) -> float:
         """E y² on one part of the mixture, without the label noise."""

@@ -14,6 +14,7 @@ from .._base import check
 from .._base.check import FloatArray
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..reductions._of_laws import features_of
 from ._measure import Cloud, Density, as_points
 
 
@@ -64,6 +65,8 @@ def reduction_for(model: Model | ReducedModel, measure: Any, name: str = "measur
     check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
     if isinstance(measure, Density):
         reduced = _reduction_of(model)
+        if reduced.pairs is not None:  # too many cells for pairs of them
+            reduced = features_of(model)
         check_density(measure, reduced)
         return reduced
     points = measure.points if isinstance(measure, Cloud) else check.array(measure, name)

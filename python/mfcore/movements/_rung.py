@@ -18,7 +18,7 @@ from ..reductions._model import ReducedModel
 from ..runs._clock import FixedClock
 from ..runs._difference import ALIGNED, error_between
 from ..runs._ends import End, Ended
-from ..runs._reduced import reduced_of
+from ..runs._reduced import featured
 from ..runs._rung import State
 from ._atoms import AtomsEnergy
 from ._cells import CellsEnergy
@@ -60,7 +60,7 @@ class JkoRung:
     """A run of `mf.JKO`: ρ at t = n·τ, and a companion with steps 2τ and half as many atoms or cells."""
 
     def __init__(self, method: JKO, model: Model | ReducedModel, threads: int) -> None:
-        self.reduced = reduced_of(model)
+        self.reduced = featured(model)
         require_convex(self.reduced, "mf.JKO")
         self._method, self._tau, self.clock = method, method.tau, FixedClock(method.tau)
         _check_model(self.reduced)

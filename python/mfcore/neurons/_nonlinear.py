@@ -1,9 +1,10 @@
 """The rung of `mf.Nonlinear`: independent neurons in the field of the limit (eqs. (6.14), (5.7)).
 
-Neurons see the law ρ_t through the residuals c_q(t) = p_q(f_q(t) − y_q) of another rung, the driver, alone:
-in reduced coordinates ż = −rate·(Σ_q c_q(t) ∇Φ_q(z) + λz), to which w answers with ẇ = ṙ·w/r in the part
-with norm r. Without noise directions are frozen, so that the k coordinates of each neuron are integrated, and
-lifted when looked at. With noise the neurons are, in full dimension.
+Neurons see the law ρ_t through the residuals c_q(t) = p_q(f_q(t) − y_q) of another rung, the driver, alone
+(of closed pairs, through the driver's atoms): in reduced coordinates
+ż = −rate·(Σ_q c_q(t) ∇Φ_q(z) + λz), to which w answers with ẇ = ṙ·w/r in the part with norm r. Without noise
+directions are frozen, so that the k coordinates of each neuron are integrated, and lifted when looked at.
+With noise the neurons are, in full dimension.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _ENTRIES = 1 << 22  # most numbers of gradients of features held at a time
 
 
 class _Mark(NamedTuple):
-    """The residuals c_q(t) at one time, and the state of the driver there."""
+    """What the driver's field at one time is made of, and the state of the driver there."""
 
     t: float
-    residual: FloatArray
+    residual: FloatArray  # c_q(t); of closed pairs, rows of points and, last, masses
     state: dict[str, np.ndarray]
 
 
@@ -100,9 +101,14 @@ class DriverResiduals:
 
     def _record(self, t: float) -> FloatArray:
         """Compute the residuals at time t, where the driver is, and keep them with its state."""
-        residual = np.asarray(self._reduced._residual(self._outputs()))
+        residual = self._measured() if self._reduced.pairs else self._reduced._residual(self._outputs())
         self._marks = [*self._marks[1 - _MARKS :], _Mark(t, residual, self.driver.state())]
         return residual
+
+    def _measured(self) -> FloatArray:
+        """The driver's measure as rows of points and, last, masses."""
+        measure = as_measure(self.driver.measure(), "measure", len(self._reduced.coordinates))
+        return np.column_stack(measure)
 
     def _outputs(self) -> FloatArray:
         """f_q = ∫Φ_q dρ of the driver's measure; features on a grid are kept while the grid stays the
@@ -152,13 +158,18 @@ class NonlinearRung:
         self._walls = np.array(driver.reduced.nonnegative)
         self._frozen = (z == 0) & self._walls  # a part that is 0 has no direction to move in
         rows, speed, walls = z, np.array(driver.reduced.rates), np.array(driver.reduced.nonnegative)
+        apex = driver.reduced._apex
         if self._noisy:
-            rows, speed = self._start, model._entry_speeds
+            rows, speed, apex = self._start, model._entry_speeds, _core.Apex()
             walls = np.zeros(len(speed), dtype=bool)
         self._shape = rows.shape
         # The clock is the last entry: it moves by itself, and no error or noise goes by it.
         system = _core.System.function(
-            np.append(np.tile(speed, neurons), 0.0), self._velocity, np.append(np.tile(walls, neurons), False)
+            np.append(np.tile(speed, neurons), 0.0),
+            self._velocity,
+            np.append(np.tile(walls, neurons), False),
+            apex,
+            rows.shape[1],
         )
         self._run = Integration(partial(integrator, system), np.append(rows, 0.0), self.clock)
 
@@ -246,13 +257,24 @@ class NonlinearRung:
         """−rate·(Σ_q c_q ∇Φ_q(z) + λz), negative radii being replaced by 0."""
         reduced = self._features
         z = np.where(self._walls, np.maximum(z, 0.0), z)
+        gradient = self._gradient(z, residual)
+        gradient += reduced.ridge * np.array(reduced.decays) * z
+        return -np.array(reduced.rates) * gradient
+
+    def _gradient(self, z: FloatArray, residual: FloatArray) -> FloatArray:
+        """∇Ψ(z) in the driver's field."""
+        reduced = self._features
+        if reduced.pairs is not None:
+            if not np.isfinite(z).all():  # reported as divergence
+                return np.full(z.shape, np.nan)
+            points, masses = np.ascontiguousarray(residual[:, :-1]), residual[:, -1].copy()
+            return reduced.pairs.with_threads(self._threads).grad_psi(z, points, masses)
         gradient = np.empty_like(z)
         block = max(1, _ENTRIES // (len(residual) * z.shape[1]))
         for first in range(0, len(z), block):
             rows = slice(first, first + block)
             gradient[rows] = np.matmul(residual, gradients_at(reduced, z[rows], self._threads))
-        gradient += reduced.ridge * np.array(reduced.decays) * z
-        return -np.array(reduced.rates) * gradient
+        return gradient
 
     def _rounded(self, t: float) -> float:
         """The time that a sum of steps stands for: a multiple of half a step, or _BITS leading bits."""

@@ -13,6 +13,7 @@ from ..measures._evaluators import evaluator_of
 from ..measures._measure import as_measure
 from ..measures._place import AnyModel, MeasureLike, row_of, target_of
 from ..reductions._model import ReducedModel
+from ..runs._reduced import featured
 from ._differences import OfGradients
 from ._features import OfFeatures
 from ._frames import Frames
@@ -84,6 +85,8 @@ def linearise(
 ) -> Linearisation:
     """The linearised flow near a measure; points that coincide are one atom."""
     target = target_of(model, measure)
+    if isinstance(target, ReducedModel) and target.pairs is not None:
+        target = featured(model)
     points, weights = merged(*as_measure(measure, "measure", row_of(target)))
     return at_atoms(target, points, weights, expectation, threads)
 

@@ -14,6 +14,7 @@ from ..measures._measure import Cloud, Density
 from ..measures._tangent import LinearMeasure, Tangent
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..reductions._pairs import served
 from ..reductions._project import projections
 from ..runs._trajectory import Measure
 
@@ -31,6 +32,8 @@ def reduced_of(model: Model | ReducedModel) -> ReducedModel:
 
 def names_of(model: Model | ReducedModel | None, measure: Measure) -> tuple[str, ...]:
     """The coordinates of a reduced measure: those of its model, or z, or z1, z2 and so on without one."""
+    if isinstance(model, Model) and served(model):  # many directions have too many nodes
+        return model.reduce().coordinates
     if model is not None:
         return tuple(reduced_of(model).coordinates)
     if not isinstance(measure, Cloud | Density):

@@ -19,10 +19,12 @@ from .._base import check, course
 from .._base.check import FloatArray
 from .._base.course import Course, Force, forces_at
 from ._given import Batched, flags, frozen, names_of, numbers
+from ._pairs import no_features
 from ._tables import LowRank, Table
 
 if TYPE_CHECKING:
     from ._inputs import Inputs
+    from ._pairs import Pairs
 
 __all__ = ["LowRank", "ReducedModel", "Table"]
 
@@ -61,6 +63,8 @@ class ReducedModel:
             to the features; None if unknown.
         inputs: How features depend on inputs, of a reduction that mfcore made: what `nodes` and `mf.predict`
             need.
+        pairs: V and U in closed form in place of features, of a reduction that mfcore made (see
+            `Model.reduce`): then there is one node, which holds E y² alone, and features are refused.
 
     Examples:
         One coordinate z and one node with target 1, Φ(z) = z²:
@@ -96,6 +100,7 @@ class ReducedModel:
     d: float | None = None
     node_error: float | Any = None
     inputs: Inputs | None = None
+    pairs: Pairs | None = None
 
     if TYPE_CHECKING:
         # The arguments; the fields hold their checked form.
@@ -120,6 +125,7 @@ class ReducedModel:
             d: float | None = None,
             node_error: float | None = None,
             inputs: Inputs | None = None,
+            pairs: Pairs | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -179,6 +185,8 @@ class ReducedModel:
             >>> mf.Model(law, mf.Network(mf.activations.tanh)).reduce().nodes.tolist()
             [[-1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, 1.0]]
         """
+        if self.pairs is not None:
+            no_features(self.weights)
         if self.inputs is None:
             raise ValueError("nodes must be those of a reduction that mfcore made, got features by hand")
         return self.inputs.nodes
@@ -220,6 +228,7 @@ class ReducedModel:
         stale = {
             "gradients": {"features"},
             "inputs": {"features", "weights", "coordinates"},
+            "pairs": {"features", "weights", "targets", "coordinates"},
             "node_error": {"features", "weights", "targets"},
         }
         unknown = {name: None for name, of in stale.items() if of & changes.keys()}
@@ -227,22 +236,30 @@ class ReducedModel:
 
     def V(self, theta: FloatArray) -> FloatArray:
         """V(z) = −Σ p_q y_q Φ_q(z) for every row, shape (n,)."""
+        if self.pairs is not None:
+            return self.pairs.V(self._points(theta))
         return -self.features(theta) @ (self.weights * self.targets)
 
     def U(self, theta: FloatArray, other: FloatArray) -> FloatArray:
         """U(z_i, z'_j) = Σ p_q Φ_q(z_i) Φ_q(z'_j), shape (n, m)."""
+        if self.pairs is not None:
+            return self.pairs.U(self._points(theta), self._points(other))
         left = self.features(theta)
         right = left if other is theta else self.features(other)
         return (left * self.weights) @ right.T
 
     def psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         """Ψ(z; ρ) = Σ p_q (f_q − y_q) Φ_q(z) for every row, shape (n,), without weight decay."""
+        if self.pairs is not None:
+            return self.pairs.psi(self._points(theta), self._points(points), weights)
         there = self.features(points)
         here = there if theta is points else self.features(theta)
         return here @ self._residual(check.array(weights, "weights", shape=(len(there),)) @ there)
 
     def grad_psi(self, theta: FloatArray, points: FloatArray, weights: FloatArray) -> FloatArray:
         """∇Ψ(z; ρ) for every row, shape (n, k), without weight decay and rates."""
+        if self.pairs is not None:
+            return self.pairs.grad_psi(self._points(theta), self._points(points), weights)
         residual = self._residual(self._mean(points, weights))
         gradients: FloatArray = np.einsum("nqk,q->nk", self._gradients(theta), residual)
         return gradients
@@ -254,6 +271,8 @@ class ReducedModel:
 
     def risk(self, points: FloatArray, weights: FloatArray) -> float:
         """R(ρ) = Σ p_q (y_q − f_q)² + τ²."""
+        if self.pairs is not None:
+            return self.pairs.risk(self._points(points), weights)
         f = self._mean(points, weights)
         return float(self.weights @ (self.targets - f) ** 2) + self.noise
 
@@ -300,9 +319,14 @@ class ReducedModel:
 
     @property
     def _apex(self) -> _core.Apex:
-        """The kinks at which points can come to rest, if the features are compiled and not on a sphere."""
-        known = None if self.curved else getattr(self._compiled, "apex", None)
+        """The kinks at which points can come to rest, of closed pairs and of compiled features off a sphere."""
+        known = None if self.curved else getattr(self.pairs or self._compiled, "apex", None)
         return _core.Apex() if known is None else known(self.rates)
+
+    def _points(self, z: FloatArray) -> FloatArray:
+        """Rows of coordinates, radii not below 0."""
+        points = check.array(z, "z", shape=(None, len(self.coordinates)), empty=True)
+        return np.where(self.nonnegative, np.maximum(points, 0.0), points)
 
     def _residual(self, f: FloatArray) -> FloatArray:
         return np.asarray(self.weights * (f - self.targets))
@@ -313,7 +337,7 @@ class ReducedModel:
 
     def __repr__(self) -> str:
         shown = [f"coordinates=({', '.join(self.coordinates)}{',' * (len(self.coordinates) == 1)})"]
-        shown.append(f"nodes={len(self.weights)}")
+        shown.append(f"nodes={len(self.weights)}" if self.pairs is None else f"pairs={self.pairs!r}")
         for name in ("d", "noise", "ridge", "temperature", "node_error"):
             value = getattr(self, name)
             if isinstance(value, Course):

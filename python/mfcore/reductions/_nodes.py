@@ -18,12 +18,11 @@ from ..data._links import hermite_table
 from ..data._parts import GaussianPart, HermiteLabel, NetworkLabel
 from ..data._symmetry import Radius, Symmetry
 from ._node_rules import PLAIN_GRID, counts, importance, pruned, tensor
+from ._pairs import MAX_PLAIN_ROW, is_short
 from ._rows import Rows, degree, rows_of
 
 if TYPE_CHECKING:
     from ..model import Model
-
-MAX_PLAIN_ROW = 3  # rows of parameters so short need no symmetry
 
 
 @dataclass(frozen=True)
@@ -53,18 +52,18 @@ def nodes_of(model: Model, limit: bool, n: int | None, finer: bool = False) -> N
     """The nodes of the law of `model`; raises ValueError if no reduction is known."""
     law = model.data
     symmetry = law._symmetry()
-    if symmetry is not None:
+    if symmetry is not None and not (law._plain_first and is_short(model)):
         radii = tuple(r for r in symmetry.radii if r.dim > 0 and r.share > 0)
         dims = tuple(math.inf if limit else r.dim for r in radii)
         if symmetry.inputs != "hypercube" or all(map(math.isinf, dims)):
             return _mixture(law, symmetry, radii, dims, rows_of(model, symmetry, dims, n, finer))
-        if not (_short(model) and law._nodes):
+        if not (is_short(model) and law._nodes):
             raise ValueError(
                 f"data must have d=inf to be reduced on the hypercube, got d={law.d}: across its directions "
                 "the cube is not rotation invariant, and the reduction is exact only as d → ∞; "
                 "model.reduce(limit=True) uses that limit"
             )
-    if _short(model):
+    if is_short(model):
         return _plain(model, n, finer)
     if isinstance(law, Dataset):
         raise ValueError(
@@ -82,10 +81,6 @@ def nodes_of(model: Model, limit: bool, n: int | None, finer: bool = False) -> N
 def _reduced_laws() -> str:
     laws = [law for law in KINDS.values() if law._symmetry is not DataLaw._symmetry]
     return ", ".join(f"{law.__name__} {law._reduced_if}".rstrip() for law in laws)
-
-
-def _short(model: Model) -> bool:
-    return model.row is not None and model.row <= MAX_PLAIN_ROW
 
 
 def _mixture(

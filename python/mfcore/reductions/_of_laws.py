@@ -19,9 +19,10 @@ from .._base.course import Course
 from ..activations import Activation
 from ..init._scalar import MOST_NODES
 from ._init import reduced_init
-from ._inputs import inputs_of
+from ._inputs import Inputs, inputs_of
 from ._model import ReducedModel
 from ._nodes import Nodes, nodes_of
+from ._pairs import Pairs, is_short, meets_kinks, no_features, pairs_of, served
 from ._rows import kinked
 from ._sphere import on_sphere
 
@@ -75,8 +76,13 @@ class Features(_core.ReducedFeatures):
         return _core.Apex(activation._core, columns, int(has_a) if has_b else -1, list(rates))
 
 
-def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
-    """The reduction of `model`; raises ValueError if none is known."""
+def build(model: Model, limit: bool, nodes: int | None, features: bool = False) -> ReducedModel:
+    """The reduction of `model`; raises ValueError if none is known.
+
+    With `features`, one with features at nodes, also where closed pairs are better.
+    """
+    if nodes is None and not features and served(model) and (pairs := pairs_of(model, limit)) is not None:
+        return _with_pairs(model, pairs)
     n = None if nodes is None else check.integer(nodes, "nodes", at_least=1, at_most=MOST_NODES)
     found = nodes_of(model, limit, n)
     if not (found.exact or (limit and not found.directions)) and _grows(model.network.activation):
@@ -93,24 +99,65 @@ def build(model: Model, limit: bool, nodes: int | None) -> ReducedModel:
     return on_sphere(model, reduced, core, len(found.directions) if found.radii else 0)
 
 
+def features_of(model: Model) -> ReducedModel:
+    """The reduction to features at nodes of a model whose own reduction has closed pairs; kept."""
+    if "features" not in model._kept:
+        model._kept["features"] = build(model, False, None, features=True)
+    known: ReducedModel = model._kept["features"]
+    return known
+
+
+def paired(model: Model) -> ReducedModel | None:
+    """The reduction to closed pairs of a model, where these are better in motion than nodes; kept."""
+    if "pairs" not in model._kept:
+        pairs = pairs_of(model, False) if meets_kinks(model) else None
+        model._kept["pairs"] = None if pairs is None else _with_pairs(model, pairs)
+    known: ReducedModel | None = model._kept["pairs"]
+    return known
+
+
+def _with_pairs(model: Model, pairs: Pairs) -> ReducedModel:
+    """The reduction to closed pairs, of neurons in the directions of a law and the norm across them."""
+    d, p = float(model.data.d), pairs.p
+    plain = model.data._plain_first and is_short(model)
+    names = tuple(f"w{j + 1}" for j in range(p))
+    split = model.data._split()
+    if not plain:
+        assert split is not None
+        names = split.inside
+    radii, dims = (("r",), (d - p,)) if d > p else ((), ())
+    own = math.sqrt(max(pairs.power - model.data.noise_power(), 0.0))
+    network, present = model.network, tuple(range(p + len(radii)))
+    # Inputs have no nodes; two rows tell which coordinate is known at d = ∞.
+    rows = np.outer([-1.0, 1.0], np.ones(len(present)))
+    rows[:, p:] = 1.0
+    average = (pairs.dim,) if radii else ()
+    inputs = Inputs(
+        rows,
+        network.activation,
+        network.has_a,
+        network.has_b,
+        average,
+        network.scale,
+        None if plain or math.isinf(d) else split,
+        present,
+        False,
+    )
+    reduced = ReducedModel(
+        weights=np.ones(1),
+        targets=np.array([own]),
+        noise=model.data.noise_power(),
+        **_frame(model, names, radii, dims, (1.0,)),
+        features=no_features,
+        gradients=no_features,
+        inputs=inputs,
+        pairs=pairs,
+    )
+    return replace(reduced, node_error=pairs.error(_probes(reduced, True, 8)))
+
+
 def _assemble(model: Model, found: Nodes) -> ReducedModel:
     network = model.network
-    present = [("a", network.has_a), ("b", network.has_b)]
-    outer = [name for name, there in present if there]
-    directions, radii = found.directions, found.radii
-    # Volume and start are those of the model's own d, also where the features are those of the limit.
-    d = float(model.data.d)
-    dims = found.own_dims
-    if math.isinf(d) and radii and (isinstance(model.temperature, Course) or model.temperature > 0):
-        raise ValueError(
-            f"temperature must be 0 at d=inf, got {model.temperature!r}: in infinitely many directions noise "
-            "drives radii to infinity; use a finite d, with reduce(limit=True) for the limit's features"
-        )
-    flat = len(outer) + len(directions)
-    volume = [0.0] * flat + [0.0 if math.isinf(dim) else dim - 1.0 for dim in dims]
-    blocks = [*outer, *["w"] * (len(directions) + len(radii))]
-    moving = network.trained
-    speeds = model.rates or {}
     core = Features(
         network.activation,
         network.has_a,
@@ -123,22 +170,13 @@ def _assemble(model: Model, found: Nodes) -> ReducedModel:
         found.centres,
     )
     return ReducedModel(
-        coordinates=(*outer, *directions, *radii),
         weights=found.weights,
         targets=found.targets,
         features=core.features,
         gradients=core.gradients,
         noise=found.noise,
-        ridge=model.ridge,
-        temperature=model.temperature,
-        volume=tuple(volume),
-        log_volume=sum(_log_sphere(dim) for dim in dims if math.isfinite(dim)),
-        nonnegative=(False,) * flat + (True,) * len(radii),
-        rates=tuple(speeds.get(block, 1.0) if block in moving else 0.0 for block in blocks),
-        decays=tuple(block in moving for block in blocks),
-        initial=reduced_init(model, directions, dims, found.shares),
-        d=d,
         inputs=inputs_of(model, found),
+        **_frame(model, found.directions, found.radii, found.own_dims, found.shares),
     )
 
 
@@ -147,6 +185,43 @@ def _grows(sigma: Activation) -> bool:
     with np.errstate(all="ignore"):
         values = np.abs(sigma(np.array([-700.0, 700.0, -2.0, -1.0, 0.0, 1.0, 2.0])))
     return not values[:2].max() <= 700.0**16 * values[2:].max()
+
+
+def _frame(
+    model: Model,
+    directions: tuple[str, ...],
+    radii: tuple[str, ...],
+    dims: tuple[float, ...],
+    shares: tuple[float, ...],
+) -> dict[str, Any]:
+    """What holds for the coordinates of a reduction, whatever V and U are made of."""
+    network = model.network
+    present = [("a", network.has_a), ("b", network.has_b)]
+    outer = [name for name, there in present if there]
+    # Volume and start are those of the model's own d, also where the features are those of the limit.
+    d = float(model.data.d)
+    if math.isinf(d) and radii and (isinstance(model.temperature, Course) or model.temperature > 0):
+        raise ValueError(
+            f"temperature must be 0 at d=inf, got {model.temperature!r}: in infinitely many directions noise "
+            "drives radii to infinity; use a finite d, with reduce(limit=True) for the limit's features"
+        )
+    flat = len(outer) + len(directions)
+    volume = [0.0] * flat + [0.0 if math.isinf(dim) else dim - 1.0 for dim in dims]
+    blocks = [*outer, *["w"] * (len(directions) + len(radii))]
+    moving = network.trained
+    speeds = model.rates or {}
+    return {
+        "coordinates": (*outer, *directions, *radii),
+        "ridge": model.ridge,
+        "temperature": model.temperature,
+        "volume": tuple(volume),
+        "log_volume": sum(_log_sphere(dim) for dim in dims if math.isfinite(dim)),
+        "nonnegative": (False,) * flat + (True,) * len(radii),
+        "rates": tuple(speeds.get(block, 1.0) if block in moving else 0.0 for block in blocks),
+        "decays": tuple(block in moving for block in blocks),
+        "initial": reduced_init(model, directions, dims, shares),
+        "d": d,
+    }
 
 
 def _log_sphere(d: float) -> float:

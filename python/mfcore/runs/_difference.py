@@ -31,9 +31,13 @@ def error_between(
     e = other - residual
     square = float((e * e).sum())
     change = float((signs * e * (2 * residual + e)).sum())
-    largest = 2 * math.sqrt(float((residual * residual).sum()) * square)
-    rounding = _ROUNDING * (power + float((residual * residual).sum()))
-    return max(abs(change), aligned * (largest + square)) + rounding
+    return error_of(change, square, float((residual * residual).sum()), power, aligned)
+
+
+def error_of(change: float, square: float, size: float, power: float, aligned: float = ALIGNED) -> float:
+    """`error_between` by R(r + e) − R(r), |e|² and |r|²."""
+    largest = 2 * math.sqrt(size * square)
+    return max(abs(change), aligned * (largest + square)) + _ROUNDING * (power + size)
 
 
 def extrapolated(last: float, before: float) -> float:

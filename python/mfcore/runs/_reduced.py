@@ -7,6 +7,7 @@ from __future__ import annotations
 from .._base import check
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..reductions._of_laws import features_of, paired
 
 
 def model_of(model: Model | ReducedModel) -> Model:
@@ -26,3 +27,15 @@ def reduced_of(model: Model | ReducedModel) -> ReducedModel:
     check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
     known: ReducedModel | None = model._kept.get("reduction")
     return model.reduce() if known is None else known
+
+
+def in_motion(model: Model | ReducedModel) -> ReducedModel:
+    """`reduced_of` for atoms, which closed pairs serve in the place of nodes where these have kinks."""
+    found = paired(model) if isinstance(model, Model) else None
+    return reduced_of(model) if found is None else found
+
+
+def featured(model: Model | ReducedModel) -> ReducedModel:
+    """`reduced_of` for what needs features at nodes, also where closed pairs are the reduction of a model."""
+    reduced = reduced_of(model)
+    return reduced if isinstance(model, ReducedModel) or reduced.pairs is None else features_of(model)

@@ -21,6 +21,7 @@ from ..model import Model
 from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 from ..reductions._project import Coordinates
+from ..runs._reduced import featured
 from ._boxes import as_box, moving
 from ._compact import predictions
 from ._errors import of_nodes
@@ -111,6 +112,8 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
     if reduced is None:
         assert isinstance(model, Model)
         return _of_neurons(model, measure, extent)
+    if reduced.pairs is not None:
+        reduced = featured(model)
     require_convex(reduced, "mf.certificate")
     if reduced.temperature == 0:
         points, weights = as_measure(measure, "measure", len(reduced.coordinates))
@@ -127,7 +130,7 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
 
 def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
     """The certificate of neurons: that of their rotation average, plus what averaging gains (eq. (5.13))."""
-    reduced = model.reduce()
+    reduced = featured(model)
     require_convex(reduced, "mf.certificate")
     assert model.row is not None  # neurons: see reduction_for
     rows, weights = as_measure(measure, "measure", model.row)

@@ -20,6 +20,7 @@ from ..measures._measure import Cloud, Density, as_points
 from ..measures._place import AnyModel
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._reduced import featured
 from ._boxes import Box, as_box, moving
 from ._compact import Compact
 from ._errors import Integrated, around, integrated
@@ -90,7 +91,7 @@ def gibbs(
         )
     accuracy = check.number(tolerance, "tolerance", above=0)
     with searching("mf.gibbs", max_seconds, progress):
-        reduced = moving(model if isinstance(model, ReducedModel) else model.reduce())
+        reduced = moving(featured(model))
         return _found(reduced, cells, extent, points, volumes, accuracy, start)
 
 

@@ -16,6 +16,7 @@ from ..measures._measure import Cloud
 from ..measures._place import AnyModel
 from ..model import Model
 from ..reductions._model import ReducedModel
+from ..runs._reduced import featured
 from ._boxes import as_box, moving
 from ._errors import of_nodes
 from ._search import Landscape, decay, differentiable, gradient, landscape, potential, twice
@@ -107,7 +108,7 @@ def optimum(
         check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
     goal = check.number(tolerance, "tolerance", above=0)
     with searching("mf.optimum", max_seconds, progress):
-        still = model if isinstance(model, ReducedModel) else model.replace(temperature=0.0).reduce()
+        still = featured(model if isinstance(model, ReducedModel) else model.replace(temperature=0.0))
         return _least(moving(still), goal, extent)
 
 

@@ -176,7 +176,10 @@ REFUSED = [
         "data must have directions",
     ),
     ({"law": mf.data.IsotropicGaussians(INF, 0.5), "temperature": 0.1}, "temperature must be 0 at d=inf"),
-    ({"law": mf.data.MultiIndex(9, {(1,) * 5: 1.0}, 5)}, "at most 4 directions"),
+    (
+        {"law": mf.data.MultiIndex(9, {(1,) * 5: 1.0}, 5), "network": mf.Network(mf.activations.tanh)},
+        "at most 4 directions",
+    ),
     ({"law": ISOTROPIC, "nodes": 0}, "nodes must be >= 1"),
 ]
 

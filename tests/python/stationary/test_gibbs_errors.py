@@ -6,6 +6,7 @@ import time
 import mfcore as mf
 import numpy as np
 import pytest
+from mfcore.reductions._of_laws import features_of
 from mfcore.stationary._compact import compact
 from mfcore.stationary._newton import newton
 from mfcore.stationary._panels import support_at
@@ -216,7 +217,7 @@ KINKED = mf.Model(
 
 
 def test_features_with_kinks_are_found_from_few_nodes_to_the_error_that_is_stated():
-    reduced = KINKED.reduce(nodes=None)
+    reduced = features_of(KINKED)
     box = [(-2.0, 2.0), (-2.0, 2.0), (0.0, 2.0)]
     small = compact(reduced, box, tolerance=1e-3)
     assert len(reduced.weights) > 10_000 > len(small.model.weights)

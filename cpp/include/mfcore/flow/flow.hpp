@@ -21,6 +21,7 @@ struct Apex {
     std::vector<Index> columns;  ///< empty: there are none
     Index bias = -1;             ///< -1: no bias
     std::vector<double> knots;
+    Index row = 0;  ///< entries of a row, where not all entries are those of rows; 0: one for each speed
 };
 /// The apex of rows with w in these columns and, unless `bias` is -1, a bias: every kink of sigma if there is a
 /// bias, else one at 0. None if a column does not move, or all is one column, in which nothing can turn.
