@@ -56,6 +56,7 @@ from .stationary._optimum import Optimum, optimum
 from .stationary._stationary import Stationary
 from .sweeps._cases import Bisection
 from .sweeps._sweep import sweep
+from .theory._explain import Explanation, explain
 
 __version__: str = build_info()["version"]
 
@@ -71,6 +72,7 @@ __all__ = [
     "Density",
     "Estimate",
     "Exact",
+    "Explanation",
     "LayerWise",
     "Linearized",
     "Method",
@@ -99,6 +101,7 @@ __all__ = [
     "distance",
     "estimate",
     "experiments",
+    "explain",
     "free_energy",
     "gather",
     "get_cmake_dir",

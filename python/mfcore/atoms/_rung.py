@@ -241,6 +241,12 @@ class AtomRung:
         }
 
 
+def default_atoms(method: Atoms, reduced: ReducedModel) -> int:
+    """The number of atoms that a run of this method would start with, at most."""
+    _check(_chosen(method, reduced), reduced)
+    return _default(reduced, freedom(reduced.initial), reduced.temperature > 0)
+
+
 def _default(reduced: ReducedModel, free: int, noisy: bool) -> int:
     """The number of atoms if the user names none, by the number of random coordinates.
 

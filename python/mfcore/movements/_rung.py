@@ -63,7 +63,7 @@ class JkoRung:
         self.reduced = featured(model)
         require_convex(self.reduced, "mf.JKO")
         self._method, self._tau, self.clock = method, method.tau, FixedClock(method.tau)
-        _check_model(self.reduced)
+        check_moves(self.reduced)
         self._threads = threads
         start = _measure(self.reduced, method.start)
         field = energy_of(self.reduced, start, method.count, threads)
@@ -234,7 +234,8 @@ def _covered(p: _Point) -> _Point:
     return p._replace(energy=energy, coarse=coarse, place=energy.at(p.place.x), half=coarse.at(p.half.x))
 
 
-def _check_model(reduced: ReducedModel) -> None:
+def check_moves(reduced: ReducedModel) -> None:
+    """Refuse what `mf.JKO` cannot move."""
     moving = [name for name, rate in zip(reduced.coordinates, reduced.rates, strict=True) if rate > 0]
     if not moving:
         raise ValueError(f"rates must be > 0 for some coordinate, got {list(reduced.rates)}")
@@ -247,7 +248,8 @@ def _check_model(reduced: ReducedModel) -> None:
     for name, e, radius in rows if reduced.temperature > 0 else ():
         if e < 0 or (e > 0 and not radius):
             raise ValueError(f"volume must be > 0 for coordinates >= 0, else 0, got {e:g} for {name}")
-    reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
+    if reduced.pairs is None:
+        reduced._gradients(np.empty((0, len(reduced.coordinates))))  # refused where there are none
 
 
 def _measure(reduced: ReducedModel, start: object) -> Cloud | Density | None:

@@ -13,7 +13,9 @@
 - `_init`: initial laws in reduced coordinates
 - `_tables`: features on a grid, compressed
 
-May use what is learned, and expectations. A data law with a new symmetry describes it in its own file (`data/_symmetry.py`).
+May use what is learned, and expectations.
+A data law with a new symmetry describes it in its own file
+(`data/_symmetry.py`).
 """
 
 from ._init import ReducedInit

@@ -319,7 +319,7 @@ class ReducedModel:
 
     @property
     def _apex(self) -> _core.Apex:
-        """The kinks at which points can come to rest, of closed pairs and of compiled features off a sphere."""
+        """The kinks at which points can come to rest, of pairs and of compiled features off a sphere."""
         known = None if self.curved else getattr(self.pairs or self._compiled, "apex", None)
         return _core.Apex() if known is None else known(self.rates)
 

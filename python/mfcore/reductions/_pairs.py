@@ -92,12 +92,12 @@ class Pairs:
 
     @property
     def _factor(self) -> float:
-        """What expectations for scale 1 are multiplied by."""
+        """The factor of expectations for scale 1."""
         return self.model.network.scale**2
 
     @property
     def _outer(self) -> int:
-        """How many of a and b there are."""
+        """The number of a and b."""
         return self.model.network.row(0)
 
     @cached_property
@@ -122,12 +122,17 @@ class Pairs:
 
     @cached_property
     def _on(self) -> dict[int, Pairs]:
-        """What `with_threads` has made."""
+        """The copies that `with_threads` has made."""
         return {self.threads: self}
 
     @property
+    def cosines(self) -> int:
+        """Nodes of the average over u."""
+        return len(self._rule[0])
+
+    @property
     def kinked(self) -> bool:
-        """Whether σ has kinks."""
+        """Tell whether σ has kinks."""
         return len(self.model.network.activation.kinks) > 0
 
     @property
@@ -136,7 +141,7 @@ class Pairs:
         network = self.model.network
         known = network.activation._core
         homogeneous = known.is_piecewise and list(known.knots) in ([], [0.0]) and not network.has_b
-        return len(self._rule[0]) * (_ANGLE if homogeneous else _SERIES)
+        return self.cosines * (_ANGLE if homogeneous else _SERIES)
 
     def V(self, theta: FloatArray) -> FloatArray:
         """V(z) = −E[y σ*(x; z)]."""
@@ -195,7 +200,7 @@ class Pairs:
         return Pairs, (self.model, self.label, self.p, self.dim, self.power, self.nodes, self.threads)
 
     def __repr__(self) -> str:
-        return f"Pairs({len(self._rule[0])} cosines)"
+        return f"Pairs({self.cosines} cosine{'s' * (self.cosines != 1)})"
 
     def _enough(self) -> int:
         """The number of nodes of u: exact for polynomials, else found by doubling."""
@@ -277,7 +282,7 @@ def pairs_of(model: Model, limit: bool, nodes: int | None = None) -> Pairs | Non
 
 
 def served(model: Model) -> bool:
-    """Whether pairs are better than nodes, which many directions have too many of.
+    """Tell whether pairs are better than nodes, which many directions have too many of.
 
     Nodes follow the kinks of σ in one direction alone.
     """
@@ -293,7 +298,7 @@ def served(model: Model) -> bool:
 
 
 def meets_kinks(model: Model) -> bool:
-    """Whether pairs are better than nodes in motion: trained output weights lead neurons to w = 0, where the
+    """Tell whether pairs are better than nodes in motion: trained output weights lead neurons to w = 0, where the
     kinks of all nodes meet.
     """
     network = model.network
@@ -302,7 +307,7 @@ def meets_kinks(model: Model) -> bool:
 
 
 def is_short(model: Model) -> bool:
-    """Whether rows of parameters are so short that they need no symmetry."""
+    """Tell whether rows of parameters are so short that they need no symmetry."""
     return model.row is not None and model.row <= MAX_PLAIN_ROW
 
 

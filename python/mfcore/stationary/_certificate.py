@@ -21,14 +21,14 @@ from ..model import Model
 from ..reductions._given import require_convex
 from ..reductions._model import ReducedModel
 from ..reductions._project import Coordinates
-from ..runs._reduced import featured
+from ..runs._reduced import featured, reduced_of
 from ._boxes import as_box, moving
 from ._compact import predictions
-from ._errors import of_nodes
 from ._extent import UnconfinedError
+from ._fields import NodeField, PairField, decay
 from ._gibbs import dual_bound
 from ._newton import support
-from ._search import decay, landscape, potential, twice
+from ._search import search, twice
 
 FARTHEST = 1e5  # Ψ_λ is searched up to this distance where no extent is given
 ROUNDING = 1e-15
@@ -112,7 +112,7 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
     if reduced is None:
         assert isinstance(model, Model)
         return _of_neurons(model, measure, extent)
-    if reduced.pairs is not None:
+    if reduced.pairs is not None and reduced.temperature > 0:
         reduced = featured(model)
     require_convex(reduced, "mf.certificate")
     if reduced.temperature == 0:
@@ -130,7 +130,7 @@ def certificate(model: AnyModel, measure: MeasureLike, *, extent: Any = None) ->
 
 def _of_neurons(model: Model, measure: MeasureLike, extent: Any) -> Certificate:
     """The certificate of neurons: that of their rotation average, plus what averaging gains (eq. (5.13))."""
-    reduced = featured(model)
+    reduced = featured(model) if model.temperature > 0 else reduced_of(model)
     require_convex(reduced, "mf.certificate")
     assert model.row is not None  # neurons: see reduction_for
     rows, weights = as_measure(measure, "measure", model.row)
@@ -157,18 +157,17 @@ def _convexity(reduced: ReducedModel, points: FloatArray, weights: FloatArray, e
         else as_box(extent, reduced)
     )
     share = _share(reduced)
-    f, missed = predictions(reduced, points, weights)
-    residual = reduced.weights * (f - reduced.targets)
-    size = float(reduced.weights @ np.square(f - reduced.targets)) + reduced.noise
+    missed, field = _field(reduced, points, weights)
+    size = field.risk
     value = share * size + float(weights @ decay(reduced, points))
-    mean = float(weights @ potential(reduced, points, residual))
-    (argmin, depth), difference = twice(landscape(reduced, box), residual)
+    mean = float(weights @ field.at(points))
+    (argmin, depth), difference = twice(search(reduced, box), field)
     gap = 2 * share * max(mean - depth, 0.0)
-    error = share * (4 * difference + of_nodes(reduced, f) + missed * (2 * math.sqrt(size) + missed))
+    error = share * (4 * difference + field.node_risk + missed * (2 * math.sqrt(size) + missed))
     error += ROUNDING * (1 + value)
     lower, message = value - gap - error, ""
     trivial = share * reduced.noise
-    if extent is None and _falls(reduced, argmin, depth, residual, mean):
+    if extent is None and _falls(field, argmin, depth, mean):
         lower, message = (
             trivial,
             "Ψ has no lower bound, it seems: the bound is that of any fit",
@@ -180,13 +179,21 @@ def _convexity(reduced: ReducedModel, points: FloatArray, weights: FloatArray, e
     return Certificate(value, lower, gap, size, argmin, tuple(box), message, error)
 
 
-def _falls(
-    reduced: ReducedModel, argmin: FloatArray, depth: float, residual: FloatArray, mean: float
-) -> bool:
+def _field(
+    reduced: ReducedModel, points: FloatArray, weights: FloatArray
+) -> tuple[float, NodeField | PairField]:
+    """Ψ_λ of a measure, and how far its predictions may be off."""
+    if reduced.pairs is not None:
+        return 0.0, PairField(reduced, points, weights)
+    f, missed = predictions(reduced, points, weights)
+    return missed, NodeField(reduced, f)
+
+
+def _falls(field: NodeField | PairField, argmin: FloatArray, depth: float, mean: float) -> bool:
     """Whether Ψ_λ is lowest at an end of the box and still falls there."""
     if np.abs(argmin).max() < 0.99 * FARTHEST:
         return False
-    inner = float(potential(reduced, np.clip(argmin, -0.1 * FARTHEST, 0.1 * FARTHEST)[None], residual)[0])
+    inner = float(field.at(np.clip(argmin, -0.1 * FARTHEST, 0.1 * FARTHEST)[None])[0])
     return inner - depth > FLAT * max(mean - depth, 0.0) + 1e-9
 
 

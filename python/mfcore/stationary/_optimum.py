@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
@@ -16,10 +16,11 @@ from ..measures._measure import Cloud
 from ..measures._place import AnyModel
 from ..model import Model
 from ..reductions._model import ReducedModel
-from ..runs._reduced import featured
+from ..runs._reduced import reduced_of
 from ._boxes import as_box, moving
-from ._errors import of_nodes
-from ._search import Landscape, decay, differentiable, gradient, landscape, potential, twice
+from ._fields import NodeField, PairField, decay, field_of, weighted_of
+from ._pair_search import PairLandscape
+from ._search import Landscape, differentiable, lowest, search, twice
 from ._simplex import simplex_least_squares
 
 FARTHEST = (10.0, 1e3, 1e5)  # half-lengths of the boxes that are searched, one after the other
@@ -28,6 +29,8 @@ MOST_STALLED = 3  # rounds without improvement that end the search
 SLIDES = 40  # quasi-Newton steps of the atoms per round
 ROUNDING = 1e-15
 CLOSE = 1e-3  # atoms nearer to each other than this, relative to 1 + |z|, are tried as one at the end
+
+Place: TypeAlias = Landscape | PairLandscape
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,18 +111,18 @@ def optimum(
         check.instance(model, "model", Model, "an mf.Model or mf.ReducedModel")
     goal = check.number(tolerance, "tolerance", above=0)
     with searching("mf.optimum", max_seconds, progress):
-        still = featured(model if isinstance(model, ReducedModel) else model.replace(temperature=0.0))
+        still = reduced_of(model if isinstance(model, ReducedModel) else model.replace(temperature=0.0))
         return _least(moving(still), goal, extent)
 
 
 def _least(reduced: ReducedModel, goal: float, extent: Any) -> Optimum:
     goal /= 1.0 if reduced.ridge else 2.0  # the gap of R is twice that of R/2
     if extent is not None:
-        place = landscape(reduced, as_box(extent, reduced))
+        place = search(reduced, as_box(extent, reduced))
         return _result(place, _improved(place, None, goal)[0])
     state: _State | None = None
     for end in FARTHEST:
-        place = landscape(reduced, [(0.0 if radius else -end, end) for radius in reduced.nonnegative])
+        place = search(reduced, [(0.0 if radius else -end, end) for radius in reduced.nonnegative])
         before = state
         state, rounds = _improved(place, state, goal)
         if before is not None and not rounds:  # this box has nothing to offer that the one before had not
@@ -144,12 +147,11 @@ class _State:
     gap: float  # upper bound on `value` minus the least value, eq. (9.5)
 
 
-def _improved(place: Landscape, state: _State | None, goal: float) -> tuple[_State, int]:
+def _improved(place: Place, state: _State | None, goal: float) -> tuple[_State, int]:
     """Add atoms at minima of Ψ_λ until the gap in the box is at most `goal`; also the number of rounds."""
     reduced = place.reduced
     if state is None:
-        nothing = -reduced.weights * reduced.targets
-        best = _judged(place, place.lowest(nothing)[0][:1], np.ones(1))
+        best = _judged(place, lowest(place, _nothing(place))[0][:1], np.ones(1))
     else:
         best = _judged(place, state.atoms, state.weights)
     rounds = stalled = 0
@@ -163,45 +165,47 @@ def _improved(place: Landscape, state: _State | None, goal: float) -> tuple[_Sta
     return (_tidied(place, best, goal) if rounds else best), rounds
 
 
-def _judged(place: Landscape, atoms: FloatArray, weights: FloatArray) -> _State:
+def _nothing(place: Place) -> NodeField | PairField:
+    """Ψ_λ of no measure at all."""
+    reduced = place.reduced
+    if reduced.pairs is None:
+        return NodeField(reduced, np.zeros(len(reduced.targets)))
+    return PairField(reduced, place.points[:1], np.zeros(1))
+
+
+def _judged(place: Place, atoms: FloatArray, weights: FloatArray) -> _State:
     """Evaluate value, gap and the minima of Ψ_λ for weighted atoms."""
     reduced = place.reduced
-    f = weights @ reduced.features(atoms)
-    residual = reduced.weights * (f - reduced.targets)
-    mean = float(weights @ potential(reduced, atoms, residual))
-    points, depths = place.lowest(residual)
-    risk = float(reduced.weights @ np.square(f - reduced.targets)) + reduced.noise
-    value = 0.5 * risk + float(weights @ decay(reduced, atoms))
+    field = field_of(reduced, atoms, weights)
+    mean = float(weights @ field.at(atoms))
+    points, depths = lowest(place, field)
+    value = 0.5 * field.risk + float(weights @ decay(reduced, atoms))
     gap = min(max(mean - float(depths[0]), 0.0), value - 0.5 * reduced.noise)  # no fit is better than τ²
     return _State(atoms, weights, value, points[depths < mean], gap)
 
 
 def _weighted(reduced: ReducedModel, atoms: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Optimal weights of given atoms (eq. (9.6)), without atoms of weight 0."""
-    scale = np.sqrt(reduced.weights)
-    columns = (reduced.features(atoms) * scale).T
-    weights = simplex_least_squares(columns, scale * reduced.targets, decay(reduced, atoms))
+    fit = weighted_of(reduced, atoms)
+    weights = simplex_least_squares(fit.columns, fit.target, decay(reduced, atoms))
     return atoms[weights > 0], weights[weights > 0]
 
 
-def _slid(place: Landscape, atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _slid(place: Place, atoms: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Move the atoms downhill, keeping their weights optimal: ∂value/∂z_j = c_j ∇Ψ_λ(z_j), eq. (9.6)."""
     reduced = place.reduced
     if not differentiable(reduced):
         return atoms, weights
-    scale = np.sqrt(reduced.weights)
     unit = 0.1 * (1 + np.abs(atoms))
     size: list[float] = []
 
     def value(u: FloatArray) -> tuple[float, FloatArray]:
         z = atoms + unit * u.reshape(atoms.shape)
-        phi = reduced.features(z)
-        cost = decay(reduced, z)
-        c = simplex_least_squares((phi * scale).T, scale * reduced.targets, cost, weights)
-        off = c @ phi - reduced.targets
-        total = float(0.5 * reduced.weights @ off**2 + c @ cost)
+        fit, cost = weighted_of(reduced, z), decay(reduced, z)
+        c = simplex_least_squares(fit.columns, fit.target, cost, weights)
+        total = float(fit.half_risk(c) + c @ cost)
         size.append(max(total, 1e-300))
-        slope = c[:, None] * gradient(reduced, z, reduced.weights * off) * unit
+        slope = c[:, None] * fit.slopes(c) * unit
         return total / size[0], slope.ravel() / size[0]
 
     ends = np.array(place.box)
@@ -214,7 +218,7 @@ def _slid(place: Landscape, atoms: FloatArray, weights: FloatArray) -> tuple[Flo
     return _weighted(reduced, moved)
 
 
-def _tidied(place: Landscape, state: _State, goal: float) -> _State:
+def _tidied(place: Place, state: _State, goal: float) -> _State:
     """Merge atoms that are close to each other, if the result is as good."""
     order = np.lexsort(state.atoms.T[::-1])
     atoms, weights = state.atoms[order], state.weights[order]
@@ -228,19 +232,18 @@ def _tidied(place: Landscape, state: _State, goal: float) -> _State:
     return new if new.gap <= max(goal, state.gap) else state
 
 
-def _result(place: Landscape, state: _State, message: str = "") -> Optimum:
+def _result(place: Place, state: _State, message: str = "") -> Optimum:
     reduced = place.reduced
     factor = 1.0 if reduced.ridge else 2.0
     cloud = Cloud(state.atoms, state.weights / state.weights.sum())
-    f = cloud.weights @ reduced.features(cloud.points)
-    residual = reduced.weights * (f - reduced.targets)
-    search = 2 * twice(place, residual)[1]
+    field = field_of(reduced, cloud.points, cloud.weights)
+    missed = 2 * twice(place, field)[1]
     return Optimum(
         cloud,
         risk=reduced.risk(cloud.points, cloud.weights),
         value=factor * state.value,
         gap=factor * state.gap,
-        error=factor * (search + 0.5 * of_nodes(reduced, f)) + ROUNDING * (1 + factor * state.value),
+        error=factor * (missed + 0.5 * field.node_risk) + ROUNDING * (1 + factor * state.value),
         box=tuple(place.box),
         message=message,
     )

@@ -11,8 +11,8 @@ from .. import _core
 from .._base.check import FloatArray
 from ..measures._cells import log_factor
 from ..reductions._model import ReducedModel
+from ._fields import decay
 from ._newton import Solution, Support
-from ._search import decay
 from ._span import Span
 
 DEEP = 45.0  # where the log density is so far below its maximum, it does not matter

@@ -16,7 +16,9 @@ from .._base.limits import next_round
 from ..reductions._model import ReducedModel
 from ._boxes import Box
 from ._combinations import folded
-from ._compact import FIRST, TESTS, Compact, afford, compact, in_pieces, seconds
+from ._compact import FIRST, TESTS, Compact, afford, compact, seconds
+from ._fields import NodeField, PairField, decay, gradient, potential
+from ._pair_search import PairLandscape, pair_landscape
 from ._span import SAMPLE, Span, span
 
 SIDE = {1: 4001, 2: 97}  # most points per coordinate of a grid, by the number of coordinates
@@ -43,9 +45,9 @@ class Landscape:
     features: Span  # of the compressed model
     small: Compact
 
-    def lowest(self, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Local minima of Ψ_λ for r = `residual`, lowest first: points (m, k) and values."""
-        model = self.small.model
+    def lowest(self, field: NodeField) -> tuple[FloatArray, FloatArray]:
+        """Local minima of Ψ_λ, lowest first: points (m, k) and values."""
+        model, residual = self.small.model, field.residual
         fewer = model.weights * self.small.restricted(residual / self.reduced.weights)
         scaled = self.features.moments(fewer / model.weights)
         values = self.features.values @ scaled + decay(self.reduced, self.points)
@@ -134,32 +136,38 @@ def landscape(reduced: ReducedModel, box: Box, *, again: Landscape | None = None
     return Landscape(reduced, box, points, shape, reach, span(small.model, points), small)
 
 
-def twice(place: Landscape, residual: FloatArray) -> tuple[tuple[FloatArray, float], float]:
+def search(reduced: ReducedModel, box: Box) -> Landscape | PairLandscape:
+    """Where potentials are searched: on features, or on closed pairs."""
+    return landscape(reduced, box) if reduced.pairs is None else pair_landscape(reduced, box, False)
+
+
+def lowest(place: Landscape | PairLandscape, field: NodeField | PairField) -> tuple[FloatArray, FloatArray]:
+    """Local minima of Ψ_λ, lowest first: points (m, k) and values."""
+    if isinstance(place, Landscape):
+        assert isinstance(field, NodeField)
+        return place.lowest(field)
+    assert isinstance(field, PairField)
+    return place.lowest(field)
+
+
+def twice(
+    place: Landscape | PairLandscape, field: NodeField | PairField
+) -> tuple[tuple[FloatArray, float], float]:
     """The lowest point found by two independent searches, its Ψ_λ, and how much the two results differ."""
-    found = [p.lowest(residual) for p in (place, landscape(place.reduced, place.box, again=place))]
+    other: Landscape | PairLandscape
+    if isinstance(place, Landscape):
+        other = landscape(place.reduced, place.box, again=place)
+    else:
+        other = pair_landscape(place.reduced, place.box, True)
+    found = [lowest(p, field) for p in (place, other)]
     points, depths = zip(*[(z[0], float(value[0])) for z, value in found], strict=True)
     best = int(depths[1] < depths[0])
     return (points[best], depths[best]), abs(depths[1] - depths[0])
 
 
-def decay(reduced: ReducedModel, points: FloatArray) -> FloatArray:
-    """λ|z|²/2 over the coordinates that decay."""
-    kept = points[:, np.asarray(reduced.decays, dtype=bool)]
-    return np.asarray(0.5 * reduced.ridge * np.square(kept).sum(axis=1))
-
-
-def potential(reduced: ReducedModel, points: FloatArray, residual: FloatArray) -> FloatArray:
-    """Ψ_λ at points."""
-    return np.asarray(in_pieces(reduced, points, lambda phi: phi @ residual) + decay(reduced, points))
-
-
-def gradient(reduced: ReducedModel, points: FloatArray, residual: FloatArray) -> FloatArray:
-    """∇Ψ_λ at points, (n, k)."""
-    slopes = np.einsum("nqk,q->nk", reduced._gradients(points), residual)
-    return np.asarray(slopes + reduced.ridge * np.asarray(reduced.decays) * points)
-
-
 def differentiable(reduced: ReducedModel) -> bool:
-    """Tell whether the features of the model have gradients."""
+    """Tell whether V and U of the model have gradients."""
+    if reduced.pairs is not None:
+        return True
     function: Any = reduced.gradients
     return function.function is not None

@@ -13,6 +13,7 @@ Examples:
     (2, 1, 2, 21)
 
 - `_ladder`, with `_runs`: all rungs from the same neurons; `_budget`: their gaps; `_rates`: slopes of gaps
+- `_explain`: `mf.explain`, which rungs run on a model
 - `_steps`: the bias of SGD with a finite step
 - `_coefficients`, `_leap`, `_filtered`, `_second_layer`: targets of few directions, and how hard they are
 - `_spectrum`, `_regression`, `_kernel_ridge`: kernels of the angle, and what regression with them learns
