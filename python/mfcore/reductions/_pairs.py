@@ -298,8 +298,9 @@ def served(model: Model) -> bool:
 
 
 def meets_kinks(model: Model) -> bool:
-    """Tell whether pairs are better than nodes in motion: trained output weights lead neurons to w = 0, where the
-    kinks of all nodes meet.
+    """Tell whether pairs are better than nodes in motion.
+
+    Trained output weights lead neurons to w = 0, where the kinks of all nodes meet.
     """
     network = model.network
     noisy = isinstance(model.temperature, Course) or model.temperature > 0
