@@ -51,7 +51,7 @@ timeout(1).
 """
 
 # The arguments of `mf.solve` that a file can hold: no functions; a terminal gets a progress bar anyway.
-_KEYS = [name for name in inspect.signature(solve).parameters if name not in ("observe", "progress")]
+_KEYS = [name for name in inspect.signature(solve).parameters if name not in ("observe", "stop", "progress")]
 
 
 def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:

@@ -150,6 +150,26 @@ def each_replica(observer: Callable[[Any], Any], measure: Any) -> Any:
     return np.stack(results)
 
 
+def observation(
+    observer: Callable[[Any], Any], name: str, measure: Any, before: FloatArray | None, t: float
+) -> FloatArray:
+    """What the user's function `observe[name]` returns at time t, of the same shape as before."""
+    try:
+        result = each_replica(observer, measure)
+    except Exception as error:
+        error.add_note(f"This was observe[{name!r}] at t = {t:g}.")
+        raise
+    raw = np.asarray(result)
+    if raw.dtype.kind not in "fiub":
+        raise TypeError(f"observe[{name!r}] must return numbers, got {check.shown(result)}")
+    if before is not None and raw.shape != before.shape:
+        raise ValueError(
+            f"observe[{name!r}] must return arrays of one shape, got {raw.shape} at t = {t:g} after "
+            f"{before.shape}"
+        )
+    return raw.astype(np.float64)
+
+
 Column = Callable[[FloatArray], FloatArray]
 
 

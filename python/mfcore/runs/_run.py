@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from .._base import check
 from .._base.bar import Bar
 from .._base.build import build_info
 from .._base.check import FloatArray
@@ -28,24 +26,16 @@ from ._clock import Stop, off_clock, stops, with_looks
 from ._ends import End, Ended
 from ._guard import Guard
 from ._meters import HeldOut, OwnRisk, of_rung, sound
-from ._observe import RiskMeter, each_replica, reduced_observables, standard_observables
+from ._observe import RiskMeter, observation, reduced_observables, standard_observables
+from ._records import Record, Records
 from ._reduced import model_of
 from ._rung import Method, Rung, clock_of, limit_of
+from ._stopping import Stopper, met
 from ._trajectory import Measure, Trajectory
 
 Observers = Mapping[str, Callable[[Any], Any]]
 
 _ENDED = ("completed", "stationary", "diverged")  # nothing is left to go on with
-
-
-@dataclass(frozen=True)
-class _Record:
-    """The record that a save point adds: whole or not at all, whenever Ctrl-C comes."""
-
-    t: float
-    risk: Any
-    error: Any
-    observed: dict[str, FloatArray]
 
 
 class Run:
@@ -60,9 +50,10 @@ class Run:
         seed: int,
         rung: Rung,
         threads: int,
+        stop: Stopper | None = None,
     ) -> None:
         self._model, self._method, self._plan, self._seed, self._rung = model, method, plan, seed, rung
-        self._threads, self._own = threads, observers
+        self._threads, self._own, self._stop = threads, observers, stop
         limit = limit_of(rung)
         if limit is not None:
             standard = reduced_observables(model, limit.reduced)
@@ -80,7 +71,8 @@ class Run:
         self._clock = clock_of(rung)
         self._stops = stops(self._clock, plan.times.tolist())
         self._training: float | None = None
-        self._records: list[_Record] = []
+        self._records = Records()
+        self._answered = True  # whether `stop` has been asked at the last save point
         self._kept: dict[float, Measure] = {}
         self._seconds, self._lost = 0.0, ""
         self._why = ""  # why the run ended, if it did by itself
@@ -94,7 +86,9 @@ class Run:
         errors = nothing if run.error is None else run.error
         for k, (t, risk, error) in enumerate(zip(run.t.tolist(), risks, errors, strict=True)):
             observed = {name: np.asarray(run.observed[name][k]) for name in self._observers}
-            self._records.append(_Record(t, risk, error, observed))
+            self._records.append(Record(t, risk, error, observed))
+        at_record = len(run.t) > 0 and run.t[-1] == self._rung.t
+        self._answered = run.status == "stopped" or not at_record
         self._kept = dict(run.kept)
         self._seconds = run.meta["seconds"]
         earlier = run.meta["builds"]
@@ -127,6 +121,8 @@ class Run:
         targets = [*with_looks(self._clock, points, self._rung.t, horizon), Stop(horizon, ())]
         with bar:
             try:
+                if not self._answered and self._is_met(limit):
+                    return "stopped"
                 for k, target in enumerate(targets):
                     if self._guard.start is None and target.t > 0:
                         with limit:
@@ -144,6 +140,9 @@ class Run:
                         bar.show(self._rung.t)
                         if self._lost:
                             status, self._why = "diverged", self._lost
+                            break
+                        if target.asked and self._is_met(limit):
+                            status = "stopped"
                             break
                 if status == "stationary" and points:  # nothing changes after: its last state
                     self._record(Stop(self._rung.t, ()))
@@ -182,6 +181,16 @@ class Run:
         with np.errstate(over="ignore", invalid="ignore"):
             return self._limit.risk()[0] if self._limit is not None else self._guard.rough_of(self._rung)
 
+    def _is_met(self, limit: Limit) -> bool:
+        """Whether `stop` ends the run at the save point where it is."""
+        self._answered = False
+        if self._stop is not None:
+            with limit:
+                if met(self._stop, self._trajectory("running"), self._rung.t):
+                    return True
+        self._answered = True
+        return False
+
     def _judged(self) -> str:
         """Tell whether a run that has reached the horizon is completed, or diverged on the last stretch."""
         last = self._records[-1] if self._records and self._meter.active else None
@@ -214,7 +223,7 @@ class Run:
         with np.errstate(over="ignore", invalid="ignore"):  # a state about to diverge may square to infinity
             risk, error = self._meter(measure)
             observed = {name: self._value(name, measure) for name in self._observers}
-        record = _Record(self._rung.t, risk, error, observed)
+        record = Record(self._rung.t, risk, error, observed)
         for asked in stop.asked:  # signals are only looked for after the next call
             if asked in self._plan.kept:
                 self._kept[asked] = measure
@@ -231,30 +240,20 @@ class Run:
             self._lost = self._guard.why(risk, self._rung.t)
 
     def _value(self, name: str, measure: Measure) -> FloatArray:
-        """Return the result of an observer as an array of the same shape as before."""
-        try:
-            observer = self._observers[name]
-            result = each_replica(observer, measure) if name in self._own else observer(measure)
-        except Exception as error:
-            error.add_note(f"This was observe[{name!r}] at t = {self._rung.t:g}.")
-            raise
-        raw = np.asarray(result)
-        if raw.dtype.kind not in "fiub":
-            raise TypeError(f"observe[{name!r}] must return numbers, got {check.shown(result)}")
-        if self._records and raw.shape != self._records[-1].observed[name].shape:
-            raise ValueError(
-                f"observe[{name!r}] must return arrays of one shape, got {raw.shape} at "
-                f"t = {self._rung.t:g} after {self._records[-1].observed[name].shape}"
-            )
-        return raw.astype(np.float64)
+        """What an observer returns, as an array of the same shape as before."""
+        if name not in self._own:
+            return np.asarray(self._observers[name](measure), dtype=np.float64)
+        before = self._records[-1].observed[name] if self._records else None
+        return observation(self._own[name], name, measure, before, self._rung.t)
 
     def _trajectory(self, status: str) -> Trajectory:
-        records, shown = self._records, self._meter.active
+        t, risk, error, *observed = self._records.series("t", "risk", "error", *self._observers)
+        shown = self._meter.active
         return Trajectory(
-            t=np.array([record.t for record in records]),
-            risk=np.array([record.risk for record in records]) if shown else None,
-            error=np.array([record.error for record in records]) if shown else None,
-            observed={name: np.array([r.observed[name] for r in records]) for name in self._observers},
+            t=t,
+            risk=risk if shown else None,
+            error=error if shown else None,
+            observed=dict(zip(self._observers, observed, strict=True)),
             final=self._rung.measure(),
             kept=dict(self._kept),
             status=status,
@@ -288,6 +287,7 @@ class Run:
             "completed": f"reached t = {t:g}{off_clock(self._clock, self._stops)}",
             "running": f"at t = {t:g} of {horizon:g}",  # this one and the next in checkpoints only
             "failed": f"stopped by an error at t = {t:g} of {horizon:g}",
+            "stopped": f"stop was met at t = {t:g} of {horizon:g}",
             "interrupted": f"stopped by Ctrl-C at t = {t:g} of {horizon:g}",
             "out of time": f"max_seconds passed at t = {t:g} of {horizon:g}",
         }.get(status, self._why)

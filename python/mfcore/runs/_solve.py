@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, cast
 
@@ -18,22 +17,20 @@ from .._base.limits import Limit
 from .._base.rng import RNG, number_of, seed_of
 from ..data import Dataset
 from ..expectations._rules import Expectation
-from ..measures._measure import Cloud, Density
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ._advice import advise_parity
+from ._arguments import bytes_of, check_method, check_step, checked_observers, checked_stop
 from ._changing import begin
 from ._checkpoint import Checkpoint, Found, Plan, run_described, vacant
-from ._observe import standard_observables
 from ._pieces import SplitCheckpoint, assembled, pieces_of
 from ._plan import longer, plan_of
 from ._ranks import Ranks, agreed, ranks_of
 from ._run import Observers, Run
 from ._rung import Method, Rung, clock_of
 from ._split import SplitRun, SplitRung
-from ._trajectory import M, Measure, Trajectory
-
-_LONGEST_NAME = 1000
+from ._stopping import Stopper
+from ._trajectory import M, Trajectory
 
 
 def solve(
@@ -44,6 +41,7 @@ def solve(
     save_at: int | npt.ArrayLike | None = None,
     risk: bool | Expectation = True,
     observe: Observers | None = None,
+    stop: Stopper | None = None,
     keep: str | npt.ArrayLike | None = None,
     test: tuple[npt.ArrayLike, npt.ArrayLike] | Dataset | None = None,
     rng: RNG = None,
@@ -70,6 +68,11 @@ def solve(
             limit; a `Tangent` or `TangentLimit` for `mf.Linearized`), recorded at save points beside the
             standard ones: mean and standard deviation of |w|, a, b and of the coordinates of the law's
             symmetry (r1, r2; s1, …, r), such as ``"norm_mean"``.
+        stop: A function of the run so far, such as ``lambda run: run.risk[-1] < 1e-3``, which ends the run
+            with status ``"stopped"`` where it returns True. At each save point it is given the `Trajectory`
+            that would be returned there: `risk`, `observed` and `t` end with this save point, and `final` is
+            the present measure. With several replicas one answer ends all; of a network that is split over
+            processes, the answer of one rank. `resume` goes on, with another `stop` or none.
         keep: Which measures to keep: ``"final"`` (default), ``"all"``, or some of the save points, by which
             they are found in `Trajectory.kept`.
         test: A held-out set (X, y): its mean of (y − f(x))² is recorded as ``observed["test_risk"]``, for
@@ -109,12 +112,13 @@ def solve(
         True
     """
     check.instance(model, "model", (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
-    _check_method(method)
+    check_method(method)
     ranks = ranks_of(method)
     with nullcontext() if ranks is None else ranks.together():
         plan = plan_of(horizon, save_at, risk, keep, test)
-        _check_step(method, plan.horizon)
-        observers, count, number = _observers(observe, model), check.threads(threads), number_of(rng)
+        check_step(method, plan.horizon)
+        stopper = checked_stop(stop, plan)
+        observers, count, number = checked_observers(observe, model), check.threads(threads), number_of(rng)
         limit, bar = _limit(max_seconds), _bar(progress, plan, ranks)
         advise_parity(model)
         given_up = None if checkpoint is None else vacant(checkpoint)
@@ -127,8 +131,8 @@ def solve(
             rung = begun(method, model, number, count, plan)
             if plan.kept:
                 asked = "all" if keep is not None and isinstance(keep, str) else len(plan.kept)
-                check.memory(float(_bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
-            run = _run(ranks)(model, method, plan, observers, number, rung, count)
+                check.memory(float(bytes_of(rung.measure())) * len(plan.kept), "keep", asked)
+            run = _run(ranks)(model, method, plan, observers, number, rung, count, stopper)
         return run.go(kept, limit, bar)
 
 
@@ -138,6 +142,7 @@ def resume(
     model: Model | ReducedModel | None = None,
     method: Method[M] | None = None,
     observe: Observers | None = None,
+    stop: Stopper | None = None,
     horizon: float | None = None,
     save_at: int | npt.ArrayLike | None = None,
     threads: int | None = None,
@@ -152,6 +157,7 @@ def resume(
         model, method: Those of the run. They come from the checkpoint, unless they contain Python functions,
             which it cannot hold: then pass them again. What can be compared must agree.
         observe: The functions of the run, again.
+        stop: As in `solve`: the same function, another, or none.
         horizon: A later end than the run was begun with: it goes on as one to this horizon would have.
         save_at: With `horizon`, what to record after the old one: times, or how many as in `solve`.
         threads, progress, max_seconds: As in `solve`.
@@ -180,13 +186,13 @@ def resume(
     """
     check.boolean(progress, "progress")
     if method is not None:
-        _check_method(method)
+        check_method(method)
     ranks = ranks_of(method)
     with nullcontext() if ranks is None else ranks.together():
         found = Found(checkpoint, check.boolean(allow_other_build, "allow_other_build"))
         model = found.value("model", model, (Model, ReducedModel), "an mf.Model or mf.ReducedModel")
         method = found.value("method", method, object, "a method")
-        observers = _observers(observe, model)
+        observers = checked_observers(observe, model)
         if set(observers) != set(found.observers):
             missing, more = sorted(set(found.observers) - set(observers)), ", ".join(observers)
             what = f"none for {', '.join(missing)}" if missing else f"{more} for a run without"
@@ -196,7 +202,8 @@ def resume(
             is_, given = ("split", "without") if pieces else ("not split", "with")
             raise ValueError(f"method must be {is_}, as the network of the checkpoint, got one {given} comm=")
         plan = longer(found.plan, horizon, save_at)
-        _check_step(method, plan.horizon)
+        stopper = checked_stop(stop, plan)
+        check_step(method, plan.horizon)
         count, number = check.threads(threads), found.seed
         if ranks is not None:
             number = agreed(ranks, number, run_described(model, method, plan))
@@ -208,7 +215,7 @@ def resume(
             if ranks is not None:
                 state, recorded = assembled(found, checkpoint, cast(SplitRung, rung))
             rung.restore(state)
-            run = _run(ranks)(model, method, plan, observers, number, rung, count)
+            run = _run(ranks)(model, method, plan, observers, number, rung, count, stopper)
         run.restore(recorded)
         return run.go(kept, limit, bar)
 
@@ -254,44 +261,3 @@ def begun(method: Method, model: Model | ReducedModel, number: int, threads: int
     if clock is not None:
         clock.end = plan.horizon
     return rung
-
-
-def _bytes_of(measure: Measure) -> int:
-    """Return the number of bytes of a measure that is kept."""
-    if isinstance(measure, Cloud):
-        return measure.points.nbytes + measure.weights.nbytes
-    return measure.mass.nbytes if isinstance(measure, Density) else int(measure.nbytes)
-
-
-def _observers(observe: Any, model: Model | ReducedModel) -> dict[str, Callable[[Any], Any]]:
-    if observe is None:
-        return {}
-    check.instance(observe, "observe", Mapping, 'a mapping such as {"name": function}')
-    for name, function in observe.items():
-        if not isinstance(name, str) or not callable(function):
-            raise TypeError(f"observe must map names to functions, got {name!r}: {check.shown(function)}")
-        if not name.isprintable() or len(name) > _LONGEST_NAME:  # they name members of archives
-            raise ValueError(
-                f"observe must have printable names of at most {_LONGEST_NAME} characters, got {name[:80]!r}"
-            )
-        if name in ("t", "risk", "error", "test_risk", "test_error", *standard_observables(model)):
-            raise ValueError(f"observe must not use names that mfcore records itself, got {name!r}")
-    return dict(observe)
-
-
-def _check_method(method: Any) -> None:
-    if isinstance(method, type) or not hasattr(method, "begin"):
-        raise TypeError(f"method must be a method such as mf.SGD(…), got {check.shown(method)}")
-
-
-def _check_step(method: Method, horizon: float) -> None:
-    """Refuse fixed steps that the clock cannot count."""
-    for stepping in (method, getattr(method, "driver", None)):
-        for name in ("step", "tau"):
-            step = getattr(stepping, name, None)
-            if step is not None and step > horizon:
-                raise ValueError(f"{name} must be <= horizon = {horizon:g}, got {step:g}")
-            if step is not None and horizon / step > 2**53:
-                raise ValueError(
-                    f"{name} must be at least horizon / 2^53 = {horizon / 2**53:g}, got {step:g}"
-                )

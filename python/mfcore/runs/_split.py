@@ -30,6 +30,7 @@ from ._ranks import Ranks, check_comm
 from ._reduced import model_of
 from ._run import Observers, Run
 from ._rung import Method, Rung
+from ._stopping import Stopper
 from ._trajectory import M, Trajectory
 
 _MOST_NUMBERS = 1 << 20  # of nodes that are drawn together
@@ -56,8 +57,9 @@ class SplitRun(Run):
         seed: int,
         rung: Rung,
         threads: int,
+        stop: Stopper | None = None,
     ) -> None:
-        super().__init__(model, method, plan, observers, seed, rung, threads)
+        super().__init__(model, method, plan, observers, seed, rung, threads, stop)
         split = cast(SplitRung, rung)
         self._ranks = split.ranks
         self._whole = Whole(model_of(model), plan.risk, threads, split.ranks, split.total)
@@ -105,6 +107,12 @@ class SplitRun(Run):
             if ended.end is not End.out_of_time:
                 return ended
             bar.show(self._rung.t)
+
+    def _is_met(self, limit: Limit) -> bool:
+        mine = super()._is_met(limit)
+        (some,) = self._ranks.any(mine)
+        self._answered = not some
+        return some
 
     def _risk_now(self) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -50,7 +50,8 @@ class Trajectory(Generic[M]):
         final: The measure at the end of the run: an (N, D) array of neurons, or (replicas, N, D), a `Cloud`
             of atoms or a `Density`; of `mf.Linearized` a `Tangent` or `TangentLimit`.
         kept: Save point, as it was asked for, to measure.
-        status: ``"completed"``, ``"stationary"``, ``"diverged"``, ``"interrupted"`` or ``"out of time"``.
+        status: ``"completed"``, ``"stationary"``, ``"stopped"`` (by `stop`), ``"diverged"``,
+            ``"interrupted"`` or ``"out of time"``; while `stop` is asked, ``"running"``.
         message: One sentence on how the run ended.
         meta: Model, method, seed (given as `rng` it repeats the run), version, ISA, threads, timings, the
             builds of mfcore that it comes from (several, if it was resumed with another), and what the method

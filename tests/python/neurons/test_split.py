@@ -166,6 +166,23 @@ def test_a_rank_that_fails_stops_the_others_in_words(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_ranks_stop_together_when_one_of_them_is_answered(tmp_path):
+    def task(comm):
+        method = mf.SGD(21, 0.1, batch=2, comm=comm)
+
+        def stop(run):  # by the neurons of one rank
+            return run.meta["rank"] == 1 and run.t[-1] >= 0.3
+
+        part = mf.solve(PLAIN, method, **RUN, checkpoint=tmp_path / "state.npz", stop=stop)
+        return part, mf.resume(tmp_path / "state.npz", method=method)
+
+    whole, _ = split_run(3, PLAIN, mf.SGD(21, 0.1, batch=2))
+    for (part, run), straight in zip(on_ranks(3, task), whole, strict=True):
+        assert (part.status, part.t.tolist()) == ("stopped", straight.t[:2].tolist())
+        assert np.array_equal(run.final, straight.final)
+        assert np.array_equal(run.risk, straight.risk)
+
+
 def interrupted(tmp_path, size=3, **options):
     """A checkpoint of a run that had no time."""
 
