@@ -9,10 +9,43 @@ from functools import wraps
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-from .check import hint
+from .check import did_you_mean, hint
 from .registry import public_names
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# Names of other libraries: that of mfcore for the same, and what takes it.
+_METHOD, _SOLVE, _MODEL = "a method such as mf.SGD", "mf.solve", "mf.Model"
+_ELSEWHERE = {
+    "seed": ("rng", _SOLVE),
+    "random_state": ("rng", _SOLVE),
+    "generator": ("rng", _SOLVE),
+    "lr": ("step", _METHOD),
+    "learning_rate": ("step", _METHOD),
+    "step_size": ("step", _METHOD),
+    "width": ("neurons", _METHOD),
+    "n_neurons": ("neurons", _METHOD),
+    "batch_size": ("batch", _METHOD),
+    "weight_decay": ("ridge", _MODEL),
+    "n_steps": ("steps", _SOLVE),
+    "num_steps": ("steps", _SOLVE),
+    "max_iter": ("steps", _SOLVE),
+    "iterations": ("steps", _SOLVE),
+    "n_epochs": ("epochs", _SOLVE),
+    "num_epochs": ("epochs", _SOLVE),
+    "T": ("horizon", _SOLVE),
+    "t_max": ("horizon", _SOLVE),
+    "n_jobs": ("threads", _SOLVE),
+    "num_threads": ("threads", _SOLVE),
+    "verbose": ("progress", _SOLVE),
+    "callback": ("observe", _SOLVE),
+    "callbacks": ("observe", _SOLVE),
+    "measure": ("theta", ""),  # as functions of one argument call what others call a measure
+    "theta": ("measure", ""),
+    "x": ("X", ""),
+    "inputs": ("X", ""),
+}
+_ELSEWHERE |= {name: (name, owner) for name, owner in list(_ELSEWHERE.values()) if owner}
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -42,12 +75,23 @@ def suggesting(function: F, name: str | None = None) -> F:
             for key in keywords:
                 if key not in known:
                     options = [name for name in known if name != "self"]
-                    text = f"{called} got an unknown keyword argument {key!r}{hint(key, options, 'it takes')}"
+                    text = f"{called} got an unknown keyword argument {key!r}{_meant(key, options)}"
                     raise TypeError(text) from None
             raise
 
     call._suggests = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def _meant(key: str, options: list[str]) -> str:
+    """The end of a message: the option that was meant, or who takes what was meant, or all options."""
+    name, owner = _ELSEWHERE.get(key, (key, ""))
+    if name in options:
+        return f"; did you mean {name!r}?"
+    close = did_you_mean(key, options)
+    if owner and not close:
+        return f"; {name} is an argument of {owner}"
+    return close or hint(key, options, "it takes")
 
 
 def cover(*modules: ModuleType) -> None:

@@ -15,13 +15,14 @@ from .._base import check, files
 from .._base.registry import Table
 from ..config import decode, read_table
 from ..runs._checkpoint import Found, HeldPath
+from ..runs._length import horizon_of
 from ..runs._plan import plan_of
 from ..runs._solve import resume, solve
 from ..runs._trajectory import Trajectory
 from ._show import summary, unused
 
 _HELP = """the file holds the arguments of mf.solve; objects are tables with their kind:
-  horizon = 4.0                        needed, as are model and method
+  horizon = 4.0                        needed, as are model and method; or steps = 4000, or epochs = 10
   save_at = 26                         or times, or
                                        { kind = "log_times", first = 0.01, last = 4.0, count = 30 }
   keep = [0.0, 4.0]                    or "all"
@@ -125,8 +126,10 @@ def _solve(options: dict[str, Any], place: HeldPath | None, arguments: argparse.
 
 def _check_same(checkpoint: HeldPath, options: dict[str, Any], source: str) -> None:
     """Refuse to resume a run if the file now describes another one."""
+    lengths = {name: options[name] for name in LENGTHS if name in options}
+    horizon = horizon_of(options["model"], options["method"], **lengths)
     plan = plan_of(
-        **{name: options[name] for name in ("horizon", "save_at", "risk", "keep", "test") if name in options}
+        horizon, **{name: options[name] for name in ("save_at", "risk", "keep", "test") if name in options}
     )
     run = {name: options[name] for name in ("model", "method") if name in options}
     Found(checkpoint).check(source, **run, plan=plan, seed=options.get("rng"))
@@ -149,14 +152,19 @@ def checked(table: Table, source: Path) -> None:
     for key in table:
         if key not in _KEYS:
             raise ValueError(f"{source}: unknown entry {key!r}{check.hint(key, _KEYS, 'a run has')}")
-    for key in ("model", "method", "horizon"):
+    for key in ("model", "method"):
         if key not in table:
             raise ValueError(f"{source}: the entry {key!r} is missing; see mfcore run --help")
+    if sum(key in table for key in LENGTHS) != 1:
+        raise ValueError(
+            f"{source}: one of the entries {', '.join(LENGTHS)} is needed; see mfcore run --help"
+        )
     for key in ("model", "method"):
         if not isinstance(table[key], dict) or "kind" not in table[key]:
             raise ValueError(f'{source}: {key} must be a table with an entry such as kind = "{_LIKE[key]}"')
 
 
+LENGTHS = ("horizon", "steps", "epochs")  # of which a run has one
 LATE = 124  # exit code of a run that is out of time
 _LIKE = {"model": "Model", "method": "SGD"}
 

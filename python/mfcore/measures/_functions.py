@@ -16,7 +16,16 @@ from ..model import Model
 from ..reductions._model import ReducedModel
 from ._evaluators import evaluator_of
 from ._measure import as_measure, as_points
-from ._place import AnyModel, MeasureLike, in_shared_coordinates, row_of, rows_of, target_of, with_inputs
+from ._place import (
+    AnyModel,
+    MeasureLike,
+    in_shared_coordinates,
+    refuse_swapped,
+    row_of,
+    rows_of,
+    target_of,
+    with_inputs,
+)
 from ._replicas import Run, per_replica
 from ._results import check_out, give, too_large
 from ._tangent import LinearMeasure, linear_risk
@@ -275,12 +284,14 @@ def predict(
         True
     """
     if X is None:
+        check.instance(model, "model", (Model, ReducedModel), "an mf.Model, an mf.ReducedModel or a run")
         raise TypeError("X must be inputs, as in predict(model, measure, X) or predict(run, X), got None")
     if isinstance(measure, LinearMeasure):
         whole = with_inputs(cast(AnyModel, model))
         inputs = as_points(X, "X", row_of(whole) - whole.network.row(0))
         check_out(out, len(inputs))
         return give(measure._predict(whole, inputs, check.threads(threads)), out, "f", X=inputs)
+    refuse_swapped(model, measure, X)
     target = target_of(cast(AnyModel, model), measure)  # a run has been taken apart
     points, weights = as_measure(measure, "measure", row_of(target))
     if isinstance(target, ReducedModel):

@@ -31,6 +31,11 @@ def row_of(model: AnyModel) -> int:
 
 def rows_of(model: AnyModel, theta: Any, name: str) -> FloatArray:
     """Check `theta` and return it as rows of parameters, or as reduced points."""
+    if isinstance(theta, Cloud | Density):
+        raise TypeError(
+            f"{name} must be an array of neurons or points, got a measure, {theta!r}; measures come after "
+            "points, as in psi(model, theta, measure)"
+        )
     return as_points(theta, name, row_of(model))
 
 
@@ -40,6 +45,21 @@ def with_inputs(model: AnyModel) -> Model:
         raise TypeError(f"model must be an mf.Model: inputs x are averaged out of {model!r}")
     row_of(model)
     return model
+
+
+def refuse_swapped(model: Any, measure: Any, X: Any) -> None:
+    """Refuse inputs and neurons in each other's place, where their shapes tell them apart."""
+    order = "the order is predict(model, measure, X)"
+    if isinstance(X, Cloud | Density):
+        raise TypeError(f"X must be inputs, an array, got a measure, {X!r}; {order}")
+    if not isinstance(model, Model) or model.row is None or isinstance(measure, Cloud | Density):
+        return
+    neurons, inputs = (np.shape(value) for value in (measure, X))
+    if neurons[-1:] == (model.d,) and inputs[-1:] == (model.row,) and model.d != model.row:
+        raise ValueError(
+            f"measure must have shape (N, {model.row}) and X shape (n, {model.d}), got {neurons} and "
+            f"{inputs}; {order}"
+        )
 
 
 def target_of(model: AnyModel, measure: Any, name: str = "measure") -> AnyModel:

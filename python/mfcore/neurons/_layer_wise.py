@@ -22,7 +22,8 @@ from ..runs._ends import End, Ended
 from ..runs._reduced import model_of
 from ..runs._rung import State
 from ._flow import rates_of
-from ._sgd import _Clock, check_memory, start_of
+from ._sgd import check_memory, start_of
+from ._step_clock import StepClock
 
 _COPIES = 4  # of the neurons: at the start, before and after a step, and when they are looked at
 
@@ -94,7 +95,7 @@ class LayerWiseRung:
         start = start_of(model, method.neurons, seed, threads)
         memory(8.0 * method.batch * (method.neurons + start.shape[1]), "batch", method.batch)
         self._method, self._threads = method, threads
-        self.clock = _Clock(method.step, None)
+        self.clock = StepClock(method.step, None)
         unit = model._unit
         self._begin = partial(
             _core.LayerWise,

@@ -17,10 +17,12 @@ from ..runs._ranks import check_comm
 from ..runs._reduced import model_of
 from ..runs._stiff import KINDS, ImplicitFlow
 from ._flow import FlowRung
+from ._population import FIXED, check_noise, check_population, fixed
 from ._sgd import SgdRung
 from ._split import SplitRung, refuse
+from ._step_clock import StepClock
 
-Schedule = Callable[[FloatArray], FloatArray]
+Schedule = Callable[[Any], Any]
 
 
 @configurable
@@ -37,7 +39,7 @@ class SGD:
         neurons: N.
         step: h.
         batch: Samples per step; their gradients are averaged. A step holds 16·N·batch bytes of activations.
-        schedule: ξ, a vectorised function of k·h giving h_k = h·ξ(k·h).
+        schedule: ξ, a function of k·h > 0 that gives h_k = h·ξ(k·h): of an array, or of one number.
         replicas: Independent networks, run in parallel. Replica 0 is the run without replicas.
         precision: ``"float64"`` or ``"float32"``.
         coupled: Draw Langevin noise number by number, as `mf.GD` and `mf.Particles` do, so that paths with
@@ -80,6 +82,16 @@ class SGD:
             replicas=(self.replicas, 1, "as replicas are runs of their own"),
             precision=(self.precision, "float64", "whose steps are not done in blocks"),
         )
+
+    def time_after(self, steps: int) -> float:
+        """Σ h over the first so many steps.
+
+        Examples:
+            >>> import mfcore as mf
+            >>> mf.SGD(100, step=0.1, schedule=lambda t: 1.0 if t < 0.5 else 0.1).time_after(10)
+            0.55
+        """
+        return StepClock(self.step, self.schedule).after(steps)
 
     def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> SgdRung | SplitRung:
         """A run of this method at t = 0."""
@@ -131,13 +143,13 @@ class GD:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step", check.number(self.step, "step", above=0))
-        _check_population(self)
+        check_population(self)
 
     def begin(
         self, model: Model | ReducedModel, seed: int, threads: int, followers: int = 0
     ) -> FlowRung | SplitRung:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
-        return _fixed(self, "euler", self.step, model_of(model), seed, threads, followers)
+        return fixed(self, "euler", self.step, model_of(model), seed, threads, followers)
 
 
 @configurable
@@ -194,10 +206,10 @@ class Particles:
     comm: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check.choice(self.method, "method", ("dopri5", *_FIXED, *KINDS))
+        check.choice(self.method, "method", ("dopri5", *FIXED, *KINDS))
         for name in ("rtol", "atol"):
             object.__setattr__(self, name, check.number(getattr(self, name), name, above=0))
-        if self.method in _FIXED:
+        if self.method in FIXED:
             if self.step is None:
                 raise ValueError(f"step must be given with method={self.method!r}")
             object.__setattr__(self, "step", check.number(self.step, "step", above=0))
@@ -205,8 +217,8 @@ class Particles:
             raise ValueError(
                 f"step must be left out with method={self.method!r}, which chooses its own, got {self.step!r}"
             )
-        _check_population(self)
-        if self.comm is not None and self.method not in _FIXED:
+        check_population(self)
+        if self.comm is not None and self.method not in FIXED:
             raise ValueError(
                 "method must be 'euler', 'heun' or 'rk4', with a step, for a network that is split over "
                 f"processes, got {self.method!r}"
@@ -218,8 +230,8 @@ class Particles:
         """A run of this method at t = 0, with neurons without mass in its field if there are followers."""
         full = model_of(model)
         if self.step is not None:
-            return _fixed(self, self.method, self.step, full, seed, threads, followers)
-        _check_noise(self, self.method, full)
+            return fixed(self, self.method, self.step, full, seed, threads, followers)
+        check_noise(self, self.method, full)
         stop = (self.tolerance or 0.0) / full.network.scale**2
         unit = slice(full.network.row(0), None) if full.network.sphere else None
 
@@ -232,68 +244,4 @@ class Particles:
 
         return FlowRung(
             full, self.neurons, self.expectation, seed, threads, integrator, self.tolerance, followers
-        )
-
-
-_FIXED = ("euler", "heun", "rk4")
-
-
-def _fixed(
-    method: GD | Particles, scheme: str, step: float, model: Model, seed: int, threads: int, followers: int
-) -> FlowRung | SplitRung:
-    _check_noise(method, scheme, model)
-    if method.comm is not None:
-        if followers:
-            raise ValueError(f"driver must be a network of one process, without comm, got {method!r}")
-        return SplitRung(method, scheme, step, model, seed, threads)
-
-    def integrator(system: _core.System, start: FloatArray) -> _core.Flow:
-        return _core.Flow.fixed(
-            system,
-            start,
-            scheme,
-            step,
-            temperature=model._unit.temperature,
-            seed=seed,
-            tolerance=(method.tolerance or 0.0) / model.network.scale**2,
-            threads=threads,
-        )
-
-    return FlowRung(
-        model,
-        method.neurons,
-        method.expectation,
-        seed,
-        threads,
-        integrator,
-        method.tolerance,
-        followers,
-        step,
-    )
-
-
-def _check_population(method: GD | Particles) -> None:
-    object.__setattr__(method, "neurons", check.count(method.neurons, "neurons"))
-    if method.expectation is not None:
-        what = "mf.Exact() or mf.MonteCarlo(samples, rng)"
-        check.instance(method.expectation, "expectation", Expectation, what)  # type: ignore[arg-type]
-    if method.tolerance is not None:
-        object.__setattr__(method, "tolerance", check.number(method.tolerance, "tolerance", above=0))
-    check_comm(method.comm)
-    refuse(method.comm, tolerance=(method.tolerance, None, "where no rank knows the gradient of all"))
-
-
-def _check_noise(method: GD | Particles, scheme: str, model: Model) -> None:
-    """Refuse schemes and tolerances that have no meaning with noise."""
-    if model.temperature == 0:
-        return
-    if scheme not in ("euler", "heun"):
-        raise ValueError(
-            f"method must be 'euler' or 'heun', with a step, at temperature = {model.temperature:g}, "
-            f"got {scheme!r}"
-        )
-    if method.tolerance is not None:
-        raise ValueError(
-            f"tolerance must be left out at temperature = {model.temperature:g}, where nothing comes to "
-            f"rest, got {method.tolerance:g}"
         )

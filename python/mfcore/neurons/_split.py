@@ -25,7 +25,8 @@ from ..runs._ends import End, Ended
 from ..runs._ranks import Ranks
 from ..runs._rung import State
 from ._flow import rates_of
-from ._sgd import _Clock, check_memory, start_of
+from ._sgd import check_memory, start_of
+from ._step_clock import StepClock
 from ._update import Update
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class SplitRung:
         self.first, last = (self.total * k // size for k in (ranks.rank, ranks.rank + 1))
         self.count = last - self.first
         check_memory(_COPIES * self.count, model, "neurons", self.total)
-        self.clock = _Clock(step, getattr(method, "schedule", None))
+        self.clock = StepClock(step, getattr(method, "schedule", None))
         self._theta = start_of(model, self.total, seed, threads, (self.first, last))
         self._spare = np.empty_like(self._theta)  # for the neurons after a step
         self._network, self._scheme, self._threads = model._unit.network, scheme, threads

@@ -23,6 +23,7 @@ from ._advice import advise_parity
 from ._arguments import bytes_of, check_method, check_step, checked_observers, checked_stop
 from ._changing import begin
 from ._checkpoint import Checkpoint, Found, Plan, run_described, vacant
+from ._length import horizon_of
 from ._pieces import SplitCheckpoint, assembled, pieces_of
 from ._plan import longer, plan_of
 from ._ranks import Ranks, agreed, ranks_of
@@ -37,7 +38,9 @@ def solve(
     model: Model | ReducedModel,
     method: Method[M],
     *,
-    horizon: float,
+    horizon: float | None = None,
+    steps: int | None = None,
+    epochs: float | None = None,
     save_at: int | npt.ArrayLike | None = None,
     risk: bool | Expectation = True,
     observe: Observers | None = None,
@@ -57,9 +60,14 @@ def solve(
             ridge may be functions of t, see `Model.at`.
         method: What moves: `mf.SGD`, …
         horizon: T > 0. Of methods with fixed steps the last one is shortened where T is no multiple of them.
-        save_at: Times to record, increasing, or how many (evenly spaced, 0 and T included; default 51); see
-            `log_times`. May be empty. Methods with fixed steps record the step nearest to each, and each step
-            once: `Trajectory.t` has their times, and the message tells how far they are from those asked for.
+        steps: In place of `horizon`, the number of steps, of a method that has fixed ones: T = steps·h, or
+            the sum of their sizes by a schedule.
+        epochs: In place of `horizon`, the number of passes of `mf.SGD` through the n samples of an
+            `mf.data.Dataset`, n/batch steps each. May be a fraction; the steps are rounded up.
+        save_at: Times t to record, increasing, or how many (evenly spaced, 0 and T included; default 51),
+            such as ``save_at=epochs + 1`` for each epoch; see `log_times`. May be empty. Methods with fixed
+            steps record the step nearest to each, and each step once: `Trajectory.t` has their times, and the
+            message tells how far they are from those asked for.
         risk: Record R(ρ_t): exactly where that is quick, else on a fixed held-out sample that all rungs
             share. An `Exact()` or `MonteCarlo(…)` chooses; False skips it. The rungs of the limit sum over
             their own nodes.
@@ -115,7 +123,7 @@ def solve(
     check_method(method)
     ranks = ranks_of(method)
     with nullcontext() if ranks is None else ranks.together():
-        plan = plan_of(horizon, save_at, risk, keep, test)
+        plan = plan_of(horizon_of(model, method, horizon, steps, epochs), save_at, risk, keep, test)
         check_step(method, plan.horizon)
         stopper = checked_stop(stop, plan)
         observers, count, number = checked_observers(observe, model), check.threads(threads), number_of(rng)

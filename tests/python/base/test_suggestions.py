@@ -62,13 +62,40 @@ def test_the_proposals_are_those_a_user_needs():
             call()
 
 
+def test_names_of_other_libraries_are_answered_with_ours():
+    method = mf.SGD(5, 0.1)
+    for call, meant in (
+        (lambda: mf.solve(MODEL, method, horizon=1.0, seed=0), "did you mean 'rng'?"),
+        (lambda: mf.solve(MODEL, method, horizon=1.0, random_state=0), "did you mean 'rng'?"),
+        (lambda: MODEL.data.draw(5, seed=0), "did you mean 'rng'?"),
+        (lambda: mf.sweep(len, {}, seed=0), "did you mean 'rng'?"),
+        (lambda: mf.solve(MODEL, method, n_steps=5), "did you mean 'steps'?"),
+        (lambda: mf.solve(MODEL, method, n_epochs=5), "did you mean 'epochs'?"),
+        (lambda: mf.SGD(5, lr=0.1), "did you mean 'step'?"),
+        (lambda: mf.GD(5, learning_rate=0.1), "did you mean 'step'?"),
+        (lambda: mf.SGD(width=5, step=0.1), "did you mean 'neurons'?"),
+        (lambda: mf.SGD(5, 0.1, batch_size=2), "did you mean 'batch'?"),
+        (lambda: mf.risk(MODEL, theta=[[1.0] * 4]), "did you mean 'measure'?"),
+        (lambda: mf.predict(MODEL, theta=[[1.0] * 4], X=[[1.0] * 4]), "did you mean 'measure'?"),
+        (lambda: mf.predict(MODEL, measure=[[1.0] * 4], x=[[1.0] * 4]), "did you mean 'X'?"),
+        (lambda: mf.V(MODEL, measure=[[1.0] * 4]), "did you mean 'theta'?"),
+        (lambda: mf.SGD(5, 0.1, epochs=2), "epochs is an argument of mf.solve"),
+        (lambda: mf.SGD(5, 0.1, seed=2), "rng is an argument of mf.solve"),
+        (lambda: mf.solve(MODEL, method, horizon=1.0, lr=0.1), "step is an argument of a method such as"),
+        (lambda: mf.solve(MODEL, method, horizon=1.0, weight_decay=0.1), "ridge is an argument of mf.Model"),
+    ):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert meant in str(caught.value)
+
+
 def test_a_keyword_close_to_none_is_answered_with_all_of_them():
     with pytest.raises(TypeError, match="unknown keyword argument 'xyz'; it takes neurons, step, "):
         mf.SGD(5, 0.1, xyz=1)
 
 
 def test_other_type_errors_stay_as_they_are():
-    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'horizon'"):
+    with pytest.raises(TypeError, match="solve needs one of horizon, steps and epochs, got none"):
         mf.solve(MODEL, mf.SGD(5, 0.1))
     with pytest.raises(TypeError, match="model must be"):
         mf.solve("model", mf.SGD(5, 0.1), horizon=1.0)

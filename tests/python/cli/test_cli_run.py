@@ -29,6 +29,24 @@ def test_a_run_is_mf_solve_with_the_arguments_of_the_file(folder, capsys):
     assert result.meta["seed"] == direct.meta["seed"]
 
 
+def test_a_file_may_have_steps_in_place_of_a_horizon(folder, capsys):
+    text = Path("small.toml").read_text()
+    Path("steps.toml").write_text(text.replace("horizon = 1.0", "steps = 100"))
+    assert "steps" in Path("steps.toml").read_text()
+    assert run(capsys, "run", "small.toml")[0] == run(capsys, "run", "steps.toml")[0] == 0
+    assert same(mf.load("steps.npz"), mf.load("small.npz"))
+    part = ["run", "steps.toml", "--set", "checkpoint=state", "--set", "max_seconds=0", "--force"]
+    assert run(capsys, *part)[0] == 124
+    resumed = ["run", "steps.toml", "--set", "checkpoint=state", "--resume", "--force"]
+    code, _, err = run(capsys, *resumed, "--set", "steps=101")
+    assert code == 2
+    assert "horizon: 1.0 there" in err
+    assert run(capsys, *resumed)[0] == 0
+    assert same(mf.load("steps.npz"), mf.load("small.npz"))
+    code, _, err = run(capsys, "run", "small.toml", "--set", "steps=3", "--force")
+    assert (code, "one of the entries horizon, steps, epochs is needed" in err) == (2, True)
+
+
 def test_entries_are_changed_by_set_before_they_are_read(folder, capsys):
     changes = [
         "model.data.d=9",
@@ -59,7 +77,10 @@ def test_save_points_may_be_log_times(folder, capsys):
     ("change", "message"),
     [
         ("horizn=2.0", "small.toml: unknown entry 'horizn'; did you mean 'horizon'?"),
-        ("observe=1", "small.toml: unknown entry 'observe'; a run has model, method, horizon, save_at, "),
+        (
+            "observe=1",
+            "small.toml: unknown entry 'observe'; a run has model, method, horizon, steps, ",
+        ),
         ("modle.data.d=3", "small.toml: unknown entry 'modle'; did you mean 'model'?"),
         ("method.neuron=3", "small.toml: method: SGD has no field 'neuron'; did you mean 'neurons'?"),
         ("model.dta.d=3", "small.toml: model: Model has no field 'dta'; did you mean 'data'?"),

@@ -125,3 +125,60 @@ def test_what_a_model_keeps_between_calls_changes_no_result_and_stays_out_of_cop
     for copy in (pickle.loads(pickle.dumps(model)), model.replace(ridge=0.1)):
         assert set(vars(copy)) == {"data", "network", "init", "ridge", "temperature", "rates"}
     assert len(model._kept) == 2
+
+
+TRAINED = mf.Model(
+    mf.data.IsotropicGaussians(d=6, delta=0.5),
+    mf.Network(mf.activations.relu, output="trained"),
+    mf.init.Gaussian(1.0),
+)
+ROWS = np.random.default_rng(3).normal(size=(9, 7))
+INPUTS = ROWS[:4, :6]
+
+
+def test_points_measures_and_inputs_may_be_named_in_any_order():
+    cloud = mf.Cloud(ROWS)
+    for function in (mf.psi, mf.grad_psi):
+        named = function(TRAINED, measure=cloud, theta=ROWS[:2])
+        assert np.array_equal(named, function(TRAINED, ROWS[:2], cloud))
+    f = mf.predict(TRAINED, ROWS, INPUTS)
+    assert np.array_equal(mf.predict(X=INPUTS, measure=ROWS, model=TRAINED), f)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "error", "message"),
+    [
+        (
+            mf.predict,
+            (TRAINED, INPUTS, ROWS),
+            ValueError,
+            r"measure must have shape \(N, 7\) and X shape \(n, 6\), got \(4, 6\) and \(9, 7\); the order is",
+        ),
+        (
+            mf.predict,
+            (TRAINED, INPUTS, ROWS[None]),
+            ValueError,
+            r"got \(4, 6\) and \(1, 9, 7\); the order is",
+        ),
+        (
+            mf.predict,
+            (TRAINED, INPUTS, mf.Cloud(ROWS)),
+            TypeError,
+            "X must be inputs, .* the order is predict",
+        ),
+        (mf.predict, (ROWS, INPUTS), TypeError, "model must be an mf.Model, an mf.ReducedModel or a run"),
+        (mf.psi, (TRAINED, mf.Cloud(ROWS), ROWS), TypeError, r"theta must be an array .* psi\(model, theta"),
+        (mf.grad_psi, (TRAINED, mf.Cloud(ROWS), ROWS), TypeError, "theta must be an array of neurons or poi"),
+        (mf.V, (TRAINED, mf.Cloud(ROWS)), TypeError, "theta must be an array of neurons or points, got a"),
+        (mf.U, (TRAINED, ROWS, mf.Cloud(ROWS)), TypeError, "other must be an array of neurons or points"),
+        (
+            mf.psi,
+            (TRAINED, INPUTS, ROWS),
+            ValueError,
+            r"theta must have shape \(N, 7\) or \(7,\), got \(4, 6\)",
+        ),
+    ],
+)
+def test_arguments_in_each_others_place_are_refused_by_name(function, arguments, error, message):
+    with pytest.raises(error, match=message):
+        function(*arguments)
