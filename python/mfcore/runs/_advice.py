@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from .._base.check import FloatArray
+from .._base.course import changes
 from .._base.warn import warn
 from ..data import AnisotropicGaussians, IsotropicGaussians, MultiIndex
 from ..expectations._rules import MonteCarlo
 from ..measures._tangent import LinearMeasure
 from ..model import Model
 
-_TIMES, _ERRORS = 2.0, 5.0  # a risk so many times the one on the samples, by so many standard errors
+_TIMES, _ERRORS = 2.0, 5.0  # a risk so many times another one, by so many standard errors
+_LAST = 3  # save points of SGD that tell whether its risk has risen
+_ROUNDING = 1e-9  # of E y² and the largest risk of a run: less is rounding
 
 
 def advise_parity(model: Any) -> None:
@@ -54,6 +58,42 @@ def advise_overfitting(rule: MonteCarlo, own: float, risk: Any, error: Any) -> N
             f"the risk is {risk:.3g}, but {own:.3g} on the {rule.samples} samples of the method's "
             "expectation: they are learned by heart. Take more samples, mf.Exact(), or an earlier horizon",
         )
+
+
+def advise_rise(
+    method: Any, model: Any, power: float, t: FloatArray, risk: FloatArray, error: FloatArray
+) -> None:
+    """Warn if the risk of a run of fixed steps has risen, where only too large a step lets it.
+
+    Without noise and decay R falls along the flow, and along small steps. `mf.GD` and `mf.Particles` with a
+    step, on the population risk, are warned of where the last R is more than twice the least before it. SGD
+    fluctuates about its limit, and by more than its size where that is 0: it is warned of only where each of
+    the last three R is more than twice R(0). Of replicas R is the mean. *More* is by five standard errors
+    and more than rounding of `power`, E y².
+    """
+    sgd = hasattr(method, "batch")
+    fixed = getattr(method, "step", None) is not None and hasattr(method, "neurons")
+    if not fixed or not isinstance(model, Model) or changes(model) or model.ridge or model.temperature:
+        return
+    if len(t) < _LAST + 1 or isinstance(getattr(method, "expectation", None), MonteCarlo):
+        return
+    if sgd and t[0] > 0:
+        return
+    mean, errors = (x.mean(axis=1) if x.ndim == 2 else x for x in (risk, error))
+    last = mean[-_LAST:] if sgd else mean[-1:]
+    low = last - _ERRORS * errors[-len(last) :]
+    before = 0 if sgd else int(np.argmin(mean))
+    least = float(mean[before] + _ERRORS * errors[before])
+    if not (low > _TIMES * least + _ROUNDING * max(power, mean.max())).all():
+        return
+    since = "at the start" if t[before] == 0 else f"at t = {t[before]:g}"
+    how = f"a step of {method.step / 10:.2g}"
+    if isinstance(model.data, IsotropicGaussians):
+        how += f", or what mf.theory.propose_step(model, horizon={t[-1]:g}) proposes"
+    warn(
+        f"the risk has risen from {least:.3g} {since} to {last[-1]:.3g} at t = {t[-1]:g}, which small steps "
+        f"without noise do not let it: step = {method.step:g} is too large. Try {how}"
+    )
 
 
 def _parity_of_activation(model: Model) -> int | None:

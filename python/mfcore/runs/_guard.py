@@ -38,14 +38,15 @@ class Guard:
         self._model = model
         self.start: Any = None  # R(0) as the guard measures it, or those of the replicas
         self._convex = reduced is None or convex(reduced)
+        self.power: float  # E y²
         if reduced is not None:
-            self._power = float(reduced.weights @ reduced.targets**2) + reduced.noise
+            self.power = float(reduced.weights @ reduced.targets**2) + reduced.noise
         else:
             self._X, self._y = model_of(model).data._iid_sampler.draw(derive(0, _SAMPLES), 0, _SAMPLES)
             law = model_of(model).data
             # Teachers sum over pairs of neurons for their exact E y², which may take seconds.
             power = None if isinstance(law, Teacher) else law.target_power()
-            self._power = float(np.square(self._y).mean()) if power is None else power
+            self.power = float(np.square(self._y).mean()) if power is None else power
         rates = model.rates.values() if isinstance(model, Model) and model.rates else [1.0]
         row = len(reduced.coordinates) if reduced is not None else 1
         if reduced is not None and sum(reduced.volume) > 0:
@@ -86,7 +87,7 @@ class Guard:
         """Why a run of this risk has diverged; empty if it has not."""
         if not self._convex:
             return ""
-        scale = np.maximum(self.start, self._power)
+        scale = np.maximum(self.start, self.power)
         with np.errstate(over="ignore"):  # a limit of infinity is none
             limit = MOST_GROWTH * scale * np.square(1 + self._spread * largest(self._temperature, t) * t)
         beyond = np.asarray(risk) > limit

@@ -20,7 +20,7 @@ from ..measures._functions import predict
 from ..measures._tangent import TangentLimit
 from ..model import Model
 from ..reductions._model import ReducedModel
-from ._advice import advise_overfitting, learned_samples, training_risk
+from ._advice import advise_overfitting, advise_rise, learned_samples, training_risk
 from ._checkpoint import Checkpoint, Plan, build
 from ._clock import Stop, off_clock, stops, with_looks
 from ._ends import End, Ended
@@ -176,8 +176,7 @@ class Run:
                 return ended
             bar.show(self._rung.t)
 
-    def _risk_now(self) -> Any:
-        """The risk of the present state, for the guard."""
+    def _risk_now(self) -> Any:  # for the guard
         with np.errstate(over="ignore", invalid="ignore"):
             return self._limit.risk()[0] if self._limit is not None else self._guard.rough_of(self._rung)
 
@@ -192,13 +191,16 @@ class Run:
         return False
 
     def _judged(self) -> str:
-        """Tell whether a run that has reached the horizon is completed, or diverged on the last stretch."""
+        """Judge a run that has reached the horizon: completed, or diverged on the last stretch."""
         last = self._records[-1] if self._records and self._meter.active else None
         at_end = last is not None and last.t == self._rung.t
         risk = last.risk if last is not None and at_end else self._risk_now()
         self._why = self._blown(risk)
         if self._why:
             return "diverged"
+        if at_end:
+            series = self._records.series("t", "risk", "error")
+            advise_rise(self._method, self._model, self._guard.power, *series)
         if last is not None and at_end and self._training is None:
             measure = self._rung.measure()
             rule = learned_samples(self._method, self._model, measure)
@@ -208,7 +210,6 @@ class Run:
         return "completed"
 
     def _training_risk(self, rule: MonteCarlo, measure: Any) -> float:
-        """The risk on the fixed samples that the run descends."""
         return training_risk(rule, model_of(self._model), measure)
 
     def _blown(self, risk: Any) -> str:
@@ -220,7 +221,7 @@ class Run:
 
     def _record(self, stop: Stop) -> None:
         measure = self._rung.measure()
-        with np.errstate(over="ignore", invalid="ignore"):  # a state about to diverge may square to infinity
+        with np.errstate(over="ignore", invalid="ignore"):  # of a state about to diverge
             risk, error = self._meter(measure)
             observed = {name: self._value(name, measure) for name in self._observers}
         record = Record(self._rung.t, risk, error, observed)
@@ -292,8 +293,7 @@ class Run:
             "out of time": f"max_seconds passed at t = {t:g} of {horizon:g}",
         }.get(status, self._why)
 
-    def _content(self, status: str) -> tuple[Trajectory, dict[str, np.ndarray]]:
-        """All that a checkpoint holds of a run that ended, or goes on, with this status."""
+    def _content(self, status: str) -> tuple[Trajectory, dict[str, np.ndarray]]:  # of a checkpoint
         return self._trajectory(status), self._rung.state()
 
     def _save(self, checkpoint: Checkpoint | None, status: str) -> None:

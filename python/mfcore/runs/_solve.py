@@ -102,7 +102,8 @@ def solve(
         end or, with fixed steps, at one of fifty even times; what leaves and comes back between these goes
         unnoticed. Divergence, Ctrl-C and the time limit end it early, with a status and a message;
         Ctrl-C again, while the checkpoint is written, is a KeyboardInterrupt. An error in a function of yours
-        is raised, after the state before it is in the checkpoint.
+        is raised, after the state before it is in the checkpoint. A completed run of fixed steps, without
+        noise and ridge, whose risk has more than doubled is a warning: its step is too large.
 
     Raises:
         TimeoutError: `max_seconds` passed before there was a state at t = 0, such as while features were
