@@ -54,6 +54,7 @@ from .stationary._certificate import Certificate, certificate
 from .stationary._gibbs import gibbs, gibbs_path
 from .stationary._optimum import Optimum, optimum
 from .stationary._stationary import Stationary
+from .steppers._torch import from_torch, to_torch
 from .sweeps._cases import Bisection
 from .sweeps._sweep import sweep
 from .theory._explain import Explanation, explain
@@ -103,6 +104,7 @@ __all__ = [
     "experiments",
     "explain",
     "free_energy",
+    "from_torch",
     "gather",
     "get_cmake_dir",
     "get_include",
@@ -127,6 +129,7 @@ __all__ = [
     "steppers",
     "sweep",
     "theory",
+    "to_torch",
     "typing",
 ]
 

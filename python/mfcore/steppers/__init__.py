@@ -8,6 +8,7 @@ Threads that share a stepper wait for each other, step by step; which comes firs
 
 - `_sgd`: `SGD`, whole steps, runs, and the two halves of a step
 - `_flow`: `Flow`
+- `_torch`: `mf.to_torch` and `mf.from_torch`
 - `_arrays`: what is asked of the caller's arrays
 """
 
