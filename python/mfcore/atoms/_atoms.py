@@ -37,17 +37,20 @@ class Atoms:
     With noise it is one standard error of independent draws, and the bias of the step is not in it.
 
     Args:
-        count: Most atoms; default 1024, 4096 in more than two random coordinates, 10 000 with noise.
-        start: Atoms to start from, in place of ρ₀; masses may be 0.
-        rtol: Relative error per step of schemes that choose their steps.
-        atol: Absolute error per step.
+        count: The most atoms; a step costs their number times that of the nodes. Without noise runs begin
+            with fewer where these resolve ρ₀; with noise errors fall as count^(−1/2). Default 1024, 4096 in
+            more than two random coordinates, 10 000 with noise.
+        start: Atoms to start from, in place of ρ₀, in reduced coordinates; masses may be 0.
+        rtol: Relative error of each coordinate per step, of schemes that choose their steps. The default is
+            about as exact as the nodes of ρ₀ are.
+        atol: Absolute error per step, for coordinates near 0.
         method: ``"dopri5"`` chooses its steps; ``"euler"``, ``"heun"`` and ``"rk4"`` have a fixed `step`.
             With noise ``"euler"`` (weak order 1) or ``"heun"`` (weak order 2). ``"lsoda"``, ``"bdf"`` and
             ``"radau"`` are SciPy's solvers for stiff problems, such as rates that differ by orders of
             magnitude; they hold a matrix of the size of the state squared. None: ``"lsoda"`` where rates
             differ by a factor of 100 or more and at most 500 numbers move, else ``"dopri5"``.
         step: Step size h of schemes with fixed steps; the clock is t = k·h.
-        tolerance: Stop when the root mean square of ∇Ψ_λ over ρ is below it.
+        tolerance: Stop with status ``"stationary"`` when the root mean square of ∇Ψ_λ over ρ is below it.
 
     Examples:
         >>> import mfcore as mf

@@ -46,13 +46,16 @@ class PDE:
     point, which may be unstable, the errors of all times count, and may be a hundred times too large.
 
     Args:
-        cells: Of each moving coordinate, one number or one for each; at most 2^22 in all. Default 400, or
-            200×200.
-        scheme: One of the above. None: ``"muscl"`` without noise.
-        step: Largest step, at most the stability bound; with noise a fixed step. None: automatic.
-        extent: Coordinate to (low, high) that the grid starts with. None: where ρ₀ is.
-        tolerance: Stop when the root mean square of ∇Ψ_λ over ρ is below it; with noise, of the velocity.
-        error: Whether to estimate the error of the risk; without, it is NaN.
+        cells: Cells of each moving coordinate, one number or one for each; at most 2^22 in all. Errors fall
+            as cells⁻² where ρ is smooth; without noise steps shorten as cells⁻¹. Default 400, or 200×200.
+        scheme: One of the above. None: ``"muscl"`` without noise, ``"scharfetter-gummel"`` with it.
+        step: Largest step on the clock t, at most the stability bound; with noise a fixed step. None: the
+            bound itself, or steps whose errors are those of the grid.
+        extent: Name of a coordinate, such as ``"r"``, to (low, high) that the grid starts with. None: where
+            ρ₀ is; grids grow, so that it need not hold all that comes.
+        tolerance: Stop with status ``"stationary"`` when the root mean square of ∇Ψ_λ over ρ is below it; with
+            noise, of the velocity.
+        error: Whether to estimate the error of the risk, which costs a third; without, it is NaN.
         start: A density to start from in place of ρ₀, with its own cells.
 
     Examples:

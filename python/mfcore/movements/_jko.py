@@ -39,11 +39,13 @@ class JKO:
     rounding, if positive at all.
 
     Args:
-        tau: τ, the step.
+        tau: τ, the step on the clock t = n·τ: any τ is stable, and the error is of order τ. Each step is a
+            minimisation, a few iterations of Newton's method, and costs far more than one of `mf.Atoms`.
         count: Atoms or cells: levels of ρ₀ where one coordinate is random, else at most as many Gauss nodes.
         start: ρ₀ in place of the model's: an `mf.Cloud`, an array of equal masses, or an `mf.Density`. Atoms
             that are given are used as they are, whatever `count`.
-        tolerance: Stop when W₂(ρ^{n+1}, ρⁿ)/τ, the size of the gradient of F, is below it.
+        tolerance: Stop with status ``"stationary"`` when W₂(ρ^{n+1}, ρⁿ)/τ, the size of the gradient of
+            F, is below it.
 
     Examples:
         >>> import mfcore as mf

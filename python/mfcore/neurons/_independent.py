@@ -43,12 +43,14 @@ class Nonlinear:
     of a network the scheme is the network's.
 
     Args:
-        neurons: N.
+        neurons: N. They do not act on each other, so that N is the number of draws of the limit's law alone:
+            what is averaged over them has an error of 1/√N.
         driver: The method that gives ρ_t; by default ``mf.Atoms()``, with noise
             ``mf.Atoms(method="heun", step=step)``.
-        step: Step size h in the field of the limit; the clock is t = k·h.
-        rtol: Relative error per step, where steps are chosen.
-        atol: Absolute error per step, where steps are chosen.
+        step: Step size h in the field of the limit; the clock is t = k·h. None: steps are chosen, which noise
+            does not allow.
+        rtol: Relative error of each entry of θ per step, where steps are chosen.
+        atol: Absolute error per step, for entries near 0.
 
     Examples:
         >>> import mfcore as mf, numpy as np
