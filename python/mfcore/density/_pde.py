@@ -53,8 +53,8 @@ class PDE:
             bound itself, or steps whose errors are those of the grid.
         extent: Name of a coordinate, such as ``"r"``, to (low, high) that the grid starts with. None: where
             ρ₀ is; grids grow, so that it need not hold all that comes.
-        tolerance: Stop with status ``"stationary"`` when the root mean square of ∇Ψ_λ over ρ is below it; with
-            noise, of the velocity.
+        tolerance: Stop with status ``"stationary"`` when the root mean square of ∇Ψ_λ over ρ is below it;
+            with noise, of the velocity.
         error: Whether to estimate the error of the risk, which costs a third; without, it is NaN.
         start: A density to start from in place of ρ₀, with its own cells.
 

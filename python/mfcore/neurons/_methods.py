@@ -36,14 +36,14 @@ class SGD:
     Langevin noise is exact in law. On the sphere w is divided by its length after each step.
 
     Args:
-        neurons: N, the width. f_N is a mean over neurons, so that the clock does not depend on N; distances to
-            the limit fall as 1/√N, those of risks as 1/N. The time of a step grows as N·d.
+        neurons: N, the width. f_N is a mean over neurons, so that the clock does not depend on N; distances
+            to the limit fall as 1/√N, those of risks as 1/N. The time of a step grows as N·d.
         step: h, the length of a step on the clock t: k steps end at k·h. A learning rate η on (y − f_N)² is
             h = 2η/N. A finite step changes the risk by an amount of order h·d (eq. (10.8));
             `theory.propose_step` gives h for a wanted bias.
-        batch: Samples per step; their gradients are averaged, so that the clock does not depend on it, and the
-            noise of a step falls as 1/batch. A step holds 16·N·batch bytes of activations. 1: one-pass SGD,
-            which theorems are about.
+        batch: Samples per step; their gradients are averaged, so that the clock does not depend on it, and
+            the noise of a step falls as 1/batch. A step holds 16·N·batch bytes of activations. Theorems
+            are about 1, the default.
         schedule: ξ, a function of k·h > 0 that gives h_k = h·ξ(k·h): of an array, or of one number.
         replicas: Independent networks, run in parallel: the risk has a column for each, and `final` the shape
             (replicas, N, D). Replica 0 is the run without replicas.
@@ -119,14 +119,14 @@ class GD:
     `mf.SGD`; a step along the tangent differs from it at order h².
 
     Args:
-        neurons: N, the width. f_N is a mean over neurons, so that the clock does not depend on N; distances to
-            the limit fall as 1/√N, those of risks as 1/N. The time of a step grows as N·d.
+        neurons: N, the width. f_N is a mean over neurons, so that the clock does not depend on N; distances
+            to the limit fall as 1/√N, those of risks as 1/N. The time of a step grows as N·d.
         step: h, on the clock t = k·h, as of `mf.SGD`. The distance to the flow, h → 0, falls as h.
         expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, fixed samples, which a
             network of as many parameters learns by heart: at the end ``meta["training_risk"]`` is the risk
             on them, and one far below that of fresh samples is a warning.
-        tolerance: Stop with status ``"stationary"`` when the root mean square of ∇Ψ_λ over the trained entries
-            is below it. None: go on to the horizon.
+        tolerance: Stop with status ``"stationary"`` when the root mean square of ∇Ψ_λ over the trained
+            entries is below it. None: go on to the horizon.
         comm: A communicator of mpi4py, to split the network over processes: see `mf.gather`. Needs an
             average over samples or nodes, and no tolerance.
 
@@ -176,8 +176,8 @@ class Particles:
     with the same `rng` and step.
 
     Args:
-        neurons: N, the width. f_N is a mean over neurons, so that the clock does not depend on N; distances to
-            the limit fall as 1/√N, those of risks as 1/N. The time of a step grows as N·d.
+        neurons: N, the width. f_N is a mean over neurons, so that the clock does not depend on N; distances
+            to the limit fall as 1/√N, those of risks as 1/N. The time of a step grows as N·d.
         method: The scheme, one of those above. ``"dopri5"`` is quickest where nothing is stiff.
         rtol: Relative error of each entry of θ per step, of schemes that choose their steps. The default is
             far below the distance of networks to their limit.
@@ -186,8 +186,8 @@ class Particles:
         expectation: `mf.Exact()`, the default, or `mf.MonteCarlo(samples, rng)`, fixed samples, which a
             network of as many parameters learns by heart: at the end ``meta["training_risk"]`` is the risk
             on them, and one far below that of fresh samples is a warning.
-        tolerance: Stop with status ``"stationary"`` when the root mean square of ∇Ψ_λ over the trained entries
-            is below it. None: go on to the horizon.
+        tolerance: Stop with status ``"stationary"`` when the root mean square of ∇Ψ_λ over the trained
+            entries is below it. None: go on to the horizon.
         comm: A communicator of mpi4py, to split the network over processes: see `mf.gather`. Needs a
             fixed step, an average over samples or nodes, and no tolerance.
 
