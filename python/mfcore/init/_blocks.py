@@ -17,7 +17,7 @@ from .. import _core
 from .._base import check
 from .._base.check import FloatArray
 from .._base.rng import RNG, number_of
-from ._scalar import Normal, ScalarLaw, nodes_count
+from ._scalar import ScalarLaw, nodes_count
 
 _TAIL = 1e-12
 _SPHERE_NODES = 1500  # nodes of a point on a sphere, which has one or two free coordinates
@@ -93,10 +93,10 @@ class Scalar:
         return nodes.reshape(-1, 1), weights
 
     def support(self) -> list[tuple[float, float]]:
-        if isinstance(self.law, Normal):
-            low, high = self.law.quantile(np.array([_TAIL, 1 - _TAIL])).tolist()
-        else:
-            low, high = (float(self.law.quantile(u)) for u in (0.0, 1.0))
+        low, high = (float(self.law.quantile(u)) for u in (0.0, 1.0))
+        if math.isinf(low) or math.isinf(high):
+            first, last = self.law.quantile(np.array([_TAIL, 1 - _TAIL])).tolist()
+            low, high = first if math.isinf(low) else low, last if math.isinf(high) else high
         return [(low, high)]
 
     def cell_masses(self, edges: Sequence[FloatArray]) -> FloatArray:

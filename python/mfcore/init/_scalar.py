@@ -34,7 +34,8 @@ def _real(value: float | FloatArray, name: str, low: float = -math.inf, high: fl
 
 
 class ScalarLaw(ABC):
-    """A law of one real number. Base class of `Normal`, `Uniform` and `Constant`.
+    """A law of one real number. Base class of `Normal`, `Uniform`, `Constant` and of laws of your own, which
+    need `mean`, `std`, `cdf`, `quantile` and `quadrature`.
 
     Examples:
         >>> import mfcore as mf
@@ -70,11 +71,12 @@ class ScalarLaw(ABC):
     def quadrature(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Gauss nodes and weights (Σ = 1): exact for polynomials of degree up to 2n − 1."""
 
-    @abstractmethod
     def fill(self, rows: FloatArray, seed: int, step: int, threads: int, first: int) -> None:
         """Fill rows, a block of columns of θ, from the stream at address (seed, "init", step); `rows` begins
-        at row `first` of the network.
+        at row `first` of the network. By default by quantiles of uniform numbers.
         """
+        _core.fill_rows(rows, "uniform", 0.0, 1.0, seed, "init", step, threads, first)
+        rows[...] = self.quantile(rows)
 
 
 @configurable
