@@ -71,8 +71,8 @@ def advise_rise(
     the last three R is more than twice R(0). Of replicas R is the mean. *More* is by five standard errors
     and more than rounding of `power`, E y².
     """
-    sgd = hasattr(method, "batch")
-    fixed = getattr(method, "step", None) is not None and hasattr(method, "neurons")
+    sgd = hasattr(method, "schedule")
+    fixed = sgd or (hasattr(method, "expectation") and getattr(method, "step", None) is not None)
     if not fixed or not isinstance(model, Model) or changes(model) or model.ridge or model.temperature:
         return
     if len(t) < _LAST + 1 or isinstance(getattr(method, "expectation", None), MonteCarlo):
