@@ -25,7 +25,7 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef
 
 def sources(part: str) -> Iterator[tuple[str, dict[int, str]]]:
     """Yield the path of each source and its lines of code by number; of a module once for each docstring."""
-    for pattern in ("*.md", "docs/**/*.md", "examples/*.py", "python/mfcore/**/*.py"):
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.py", "python/mfcore/**/*.py"):
         for file in sorted(ROOT.glob(pattern)):
             path, text = file.relative_to(ROOT).as_posix(), file.read_text("utf-8")
             if part not in path:
@@ -35,7 +35,7 @@ def sources(part: str) -> Iterator[tuple[str, dict[int, str]]]:
                 for block in BLOCK.finditer(text):
                     lines |= of_block(block[1], 1 + text.count("\n", 0, block.start(1)))
                 yield path, lines
-            elif file.parent.name == "examples":
+            elif path.startswith("examples/"):
                 yield path, dict(enumerate(text.splitlines(), 1))
             else:
                 for node in ast.walk(ast.parse(text)):

@@ -8,7 +8,6 @@ Two minutes on two cores, seconds with --small; --picture PATH writes the pictur
 import argparse
 
 import mfcore as mf
-from matplotlib.figure import Figure
 
 arguments = argparse.ArgumentParser(description=__doc__)
 arguments.add_argument("--small", action="store_true")
@@ -21,19 +20,18 @@ model = mf.Model(
     init=mf.init.Product(a=mf.init.Uniform(-1, 1), w=mf.init.Radial(1.0)),
 )
 X, y = model.data.draw(5000, rng=1)
-plan = {"horizon": horizon, "save_at": 26, "rng": 0}
-runs = {f"N = {N}": mf.solve(model, mf.SGD(N, 0.002, replicas=4), test=(X, y), **plan) for N in widths}
-reduced = model.reduce(limit=True)  # |x| across the means as at d = ∞: nodes are places z along them
-runs["N = ∞"] = mf.solve(reduced, mf.Atoms(count=atoms), test=(X[:, :2], y), **plan)
+test, reduced = (X, y), model.reduce(limit=True)  # |x| across the means as at d = ∞: nodes are places along
+runs: dict[str, mf.Trajectory] = {}
+for N in widths:
+    sgd = mf.SGD(N, 0.002, replicas=4)
+    runs[f"N = {N}"] = mf.solve(model, sgd, horizon=horizon, save_at=26, test=test, rng=0)
+test = X[:, :2], y
+runs["N = ∞"] = mf.solve(reduced, mf.Atoms(count=atoms), horizon=horizon, save_at=26, test=test, rng=0)
 
-left, right = (figure := Figure(figsize=(8, 3), layout="constrained")).subplots(1, 2)
+left, right = mf.plots.new_axes(2)
+mf.plots.risk(runs, ax=left)
+mf.plots.observable(runs, "test_error", ax=right)
 for name, run in runs.items():
-    style = "k--" if "∞" in name else "-"
-    for axes, values in ((left, run.risk), (right, run.observed["test_error"])):
-        axes.plot(run.t, values.reshape(len(run.t), -1).mean(axis=1), style, label=name)
     print(f"{name}: risk {run.risk[-1].mean():.3f}, test error {run.observed['test_error'][-1].mean():.4f}")
-left.set(xlabel="t", ylabel="risk")
-right.set(xlabel="t", ylabel="classification error")
-left.legend()
 if given.picture:
-    figure.savefig(given.picture)
+    left.savefig(given.picture)

@@ -33,8 +33,8 @@ if __name__ == "__main__":
     if given.picture:
         (ax,) = mf.plots.new_axes()
         ax.plot(temperatures, gibbs, "k-", label="Gibbs law of the limit")
-        for n, c in zip((50, 400), mf.plots.COLORS, strict=False):
-            ax.errorbar(temperatures, mean.loc[n], half.loc[n], fmt="o", color=c, label=f"N = {n}")
+        for n, c, mark in zip((50, 400), mf.plots.COLORS, "os", strict=False):
+            ax.errorbar(temperatures, mean.loc[n], half.loc[n], fmt=mark, color=c, label=f"N = {n}")
         ax.set(xlabel="temperature $1/β$", ylabel="risk $R$, mean and 95 % interval", xscale="log")
         ax.legend(frameon=False)
         ax.savefig(given.picture)
