@@ -13,6 +13,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import sys
 import sysconfig
 import types
@@ -28,6 +29,7 @@ from ._code import Code, code_of, imports_of, names_of
 
 _MANY = 64  # a value of more entries is described by a hash of them
 _LARGE = 1_000_000  # bytes of an array that is hashed once a sweep, not after each case
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # which differs from process to process
 _INSTALLED = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),)
 
 
@@ -198,7 +200,7 @@ class _Follower:
         else:
             parts = []
             text = f"{sorted(map(repr, value))}" if isinstance(value, set | frozenset) else repr(value)
-            if not text.startswith("<") and " at 0x" not in text:  # which would tell another process' address
+            if not text.startswith("<") and not _ADDRESS.search(text):
                 self._enter({name: text if len(text) <= 200 else f"SHA-256 {_hash(text.encode())}"})
                 return
         self._enter({f"{name}.kind": f"{module_of(type(value))}.{type(value).__qualname__}"})
@@ -226,11 +228,12 @@ class _Follower:
     def _array(self, value: Any) -> Any:
         if id(value) in self._known:
             return self._known[id(value)][0]
-        numbers = np.asarray(value)
+        # A tensor that PyTorch differentiates must be asked for its numbers.
+        numbers = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
         if numbers.dtype.kind in "biufc":
             content = np.ascontiguousarray(numbers).tobytes()
         else:
-            content = repr(numbers.tolist()).encode()
+            content = _ADDRESS.sub("", repr(numbers.tolist())).encode()
         text = f"{numbers.dtype} of shape {numbers.shape}, SHA-256 {_hash(content)}"
         if numbers.nbytes > _LARGE:
             self._known[id(value)] = text, value

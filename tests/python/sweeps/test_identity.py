@@ -97,8 +97,10 @@ def test_closures_defaults_and_arguments_given_before_count(tmp_path):
         (Scaled(2.0).run, Scaled(3.0).run, "factor: 2.0 there, 3.0 given"),
     ]
     # What tells nothing but its address is taken for the same.
-    mf.sweep(make(object()), GRID, workers=1, folder=tmp_path)
-    mf.sweep(make(object()), GRID, workers=1, folder=tmp_path)
+    for _ in range(2):
+        opaque = np.array([object(), {}], dtype=object)
+        mf.sweep(make(object()), GRID, workers=1, folder=tmp_path / "object")
+        mf.sweep(make(opaque), GRID, workers=1, folder=tmp_path / "array")
     for k, (first, second, said) in enumerate(pairs):
         for _ in range(2):
             mf.sweep(first, GRID, workers=1, folder=tmp_path / str(k))
