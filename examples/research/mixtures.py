@@ -2,7 +2,8 @@
 
 Left: the risk over t; right: the share of test labels that f gets wrong, for networks (mean of four) and
 for the limit, which moves in (a, s1, s2, r): the output weight, w along both means, and |w| across them.
-Two minutes on two cores, seconds with --small; --picture PATH writes the picture.
+The limit has the right signs at once, while |f| is small; networks have to outgrow the noise of their start.
+About a minute on two cores, seconds with --small; --picture PATH writes the picture.
 """
 
 import argparse
