@@ -63,7 +63,7 @@ def public() -> dict[str, Callable[..., Any]]:
 def functions() -> list[tuple[str, Callable[..., Any]]]:
     """Every public function and class by its name, and the methods of what these make."""
     found = {name: value for name, value in public().items() if name.rsplit(".", 1)[-1] not in LEFT_OUT}
-    for name in ("relu", "erf", "tanh", "sigmoid", "softplus", "gelu", "linear"):
+    for name in ("relu", "erf", "tanh", "sigmoid", "softplus", "gelu", "silu", "sin", "cos", "linear"):
         for method in ("__call__", "derivative", "second_derivative"):
             found[f"activations.{name}.{method}"] = getattr(getattr(activations, name), method)
     for name in ("get", "hermite", "polynomial", "piecewise_linear", "from_config"):

@@ -130,6 +130,14 @@ KINDS = {
         activations.softplus,
         (lambda t: max(t, ZERO) + mp.log1p(mp.exp(-abs(t))), logistic, lambda t: sech2(t / 2) / 4),
     ),
+    "silu": Kind(
+        activations.silu,
+        (
+            lambda t: t * logistic(t),
+            lambda t: logistic(t) + t * sech2(t / 2) / 4,
+            lambda t: sech2(t / 2) / 4 * (2 - t * mp.tanh(t / 2)),
+        ),
+    ),
     "expression": Kind(
         activations.expression("z*tanh(z)"),
         (

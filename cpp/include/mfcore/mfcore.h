@@ -41,8 +41,8 @@ const char* mfcore_message(void);
 /* An activation function sigma. Networks copy it, so that it may be freed once they are created. */
 typedef struct mfcore_activation mfcore_activation;
 
-/* Create an activation without parameters by its name: "linear", "relu", "erf", "tanh", "sigmoid", "softplus", "gelu".
- * *created is for mfcore_activation_free(). */
+/* Create an activation without parameters by its name: "linear", "relu", "erf", "tanh", "sigmoid", "softplus", "gelu",
+ * "silu", "sin", "cos". *created is for mfcore_activation_free(). */
 int mfcore_activation_named(const char* name, mfcore_activation** created);
 
 /* Create sigma(t) = offset + left_slope t + sum_k jumps[k] max(t - knots[k], 0), for increasing knots. */
@@ -73,7 +73,7 @@ int mfcore_create_on(const mfcore_activation* activation, int a, int b, int64_t 
                      double* theta, mfcore_network** created);
 
 /* Create f(x) = (1/neurons) sum_i a_i sigma(<w_i, x> + b_i) for x in R^d. `activation` is sigma, by the name of a
- * kind without parameters ("linear", "relu", "erf", "tanh", "sigmoid", "softplus", "gelu"), `a` and `b` are of enum
+ * kind without parameters ("linear", "relu", "erf", "tanh", "sigmoid", "softplus", "gelu", "silu", "sin", "cos"), `a` and `b` are of enum
  * mfcore_part, `theta` are the rows at the start, which are copied. *created is for mfcore_free(). */
 int mfcore_create(const char* activation, int a, int b, int64_t neurons, int64_t d, const double* theta,
                   mfcore_network** created);

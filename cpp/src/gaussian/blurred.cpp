@@ -47,10 +47,10 @@ constexpr Blurred::Node kOne[] = {{1.0, 1.0}};
 /// A neuron in every lane with the noise V of one Kolmogorov node: S = sqrt(R^2 + V^2) and the threshold h =
 /// -m/S.
 struct Widened {
-    Pack inverse, r, v;  // 1/S, R/S and V/S
-    Pack mean, h;        // m/S, and -m/S within reach of the tables
-    Normal at;           // at h
-    double weight;
+    Pack inverse, r, v;     // 1/S, R/S and V/S
+    Pack mean, h;           // m/S, and -m/S within reach of the tables
+    Normal at;              // at h
+    double weight, square;  // V^2
 };
 
 /// B(a, b) = E[X_a(m1 + S1 u) X_b(m2 + S2 v)] with X_0 = t_+ and X_{k+1} = X_k', corr(u, v) = rho. With
@@ -129,6 +129,7 @@ private:
             w.h = clamp(-w.mean, kFar);
             w.at = normal(w.h);
             w.weight = blur.nodes[k].weight;
+            w.square = V * V;
         }
     }
 
@@ -177,9 +178,10 @@ private:
                 // Sum over the ramp or step and, if sigma has it, the density beside it.
                 const auto sum = [&](int a, int b) {
                     Pack total = at.moment(one_.order + a, two_.order + b);
-                    if (one_.density) total -= at.moment(2 + a, two_.order + b);
-                    if (two_.density) total -= at.moment(one_.order + a, 2 + b);
-                    if (one_.density && two_.density) total += at.moment(2 + a, 2 + b);
+                    const double square1 = wide1[v].square, square2 = wide2[w].square;
+                    if (one_.density) total -= square1 * at.moment(2 + a, two_.order + b);
+                    if (two_.density) total -= square2 * at.moment(one_.order + a, 2 + b);
+                    if (one_.density && two_.density) total += square1 * square2 * at.moment(2 + a, 2 + b);
                     return total;
                 };
                 k00 += weight * sum(0, 0);
@@ -247,7 +249,7 @@ private:
             const double weight = blur.scale * w.weight;
             const auto of = [&](int derivative) {
                 const Pack value = moment(w, blur.order + derivative);
-                return blur.density ? value - moment(w, 2 + derivative) : value;
+                return blur.density ? value - w.square * moment(w, 2 + derivative) : value;
             };
             mean += weight * of(0);
             slope += weight * of(1);

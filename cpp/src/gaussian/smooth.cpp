@@ -97,6 +97,23 @@ struct GeluSmoother final : HermiteSmoother {
     }
 };
 
+/// T = e^{-R^2/2} sigma(m) and s_k = (R^k/sqrt(k!)) e^{-R^2/2} sigma^{(k+1)}(m) for sin and cos, whose derivatives are
+/// sigma, sigma', -sigma, -sigma' (eq. (4.34)).
+struct SineSmoother final : HermiteSmoother {
+    bool even;
+    explicit SineSmoother(const Activation& sigma) : even(facts(sigma).parity == Parity::even) {}
+    void at(double m, double R, Index count, double* T, double* s) const override {
+        const double sine = std::sin(m), cosine = std::cos(m), damped = std::exp(-0.5 * R * R);
+        const double value = even ? cosine : sine, slope = even ? -sine : cosine;
+        *T = damped * value;
+        double factor = damped;
+        for (Index k = 0; k < count; ++k) {
+            s[k] = factor * (k % 2 == 0 ? slope : value) * ((k + 1) / 2 % 2 == 0 ? 1.0 : -1.0);
+            factor *= R / root(k + 1);
+        }
+    }
+};
+
 /// E h_k(m + R G) = p_k with sqrt(k+1) p_{k+1} = m p_k - sqrt(k) v p_{k-1}, v = 1 - R^2 (generating
 /// function); powers t^k/sqrt(k!) obey the same with v = -R^2. Derivatives: p_k^{(j)} = sqrt(k!/(k-j)!)
 /// p_{k-j} (eq. (4.14)).
@@ -132,7 +149,8 @@ struct PolynomialSmoother final : HermiteSmoother {
 
 /// Smooth kinds without a closed form where R is large, as means over their noise V (gaussian/blurred.hpp):
 /// with S^2 = R^2 + V^2, x = m/S and c = -R/S a step has T = Phi(x), s_k = c^k h_k(x) phi(x)/S, and a ramp
-/// T = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1.
+/// T = m Phi(x) + S phi(x), s_0 = Phi(x), s_k = -c^k h_{k-1}(x) phi(x)/sqrt k for k >= 1; the density has T = phi(x)/S,
+/// s_k = -c^k sqrt(k+1) h_{k+1}(x) phi(x)/S^2.
 struct BlurredSmoother final : HermiteSmoother {
     Blurred blur;
     explicit BlurredSmoother(const Activation& sigma) : blur(sigma) {}
@@ -146,6 +164,7 @@ struct BlurredSmoother final : HermiteSmoother {
             *T += weight * (step ? cdf : m * cdf + S * phi);
             if (count > 0 && !step) s[0] += weight * cdf;
             if (phi == 0) continue;
+            if (blur.density) subtract_density(V, S, x, c, weight * phi, count, T, s);
             double factor = weight * phi * (step ? 1 / S : -c), h = 1, before = 0;
             for (Index k = step ? 0 : 1; k < count; ++k) {
                 s[k] += step ? factor * h : factor * h / root(k);
@@ -154,6 +173,21 @@ struct BlurredSmoother final : HermiteSmoother {
                 before = h;
                 h = next;
             }
+        }
+    }
+
+private:
+    static void subtract_density(double V, double S, double x, double c, double weight, Index count,
+                                 double* T, double* s) {
+        const double share = (V / S) * (V / S) * weight;
+        *T -= share * S;
+        double factor = share, before = 1, h = x;  // h_k and h_{k+1}
+        for (Index k = 0; k < count; ++k) {
+            s[k] += factor * root(k + 1) * h;
+            factor *= c;
+            const double next = next_hermite(k + 1, x, h, before);
+            before = h;
+            h = next;
         }
     }
 };
@@ -219,7 +253,7 @@ private:
         return !known.may_grow() || has_ended(m, R, reach, reach + root(degree), *T, count > 0 ? s[0] : 0.0);
     }
 
-    /// Whether sigma and its slope, where the rule ends, are nothing beside their averages and what they are at m.
+    /// True if sigma and its slope, where the rule ends, are nothing beside their averages and what they are at m.
     bool has_ended(double m, double R, double reach, double end, double T, double slope) const {
         const double at[3] = {m, m - R * end, m + R * end};
         double value[3], by[3];
@@ -280,6 +314,8 @@ void with_smoother(const Activation& sigma, Body&& body) {
             return body(ErfSmoother());
         case Form::gelu:
             return body(GeluSmoother());
+        case Form::sine:
+            return body(SineSmoother(sigma));
         case Form::powers:
         case Form::hermite:
             return body(PolynomialSmoother(sigma));

@@ -66,8 +66,13 @@ PairTiles::PairTiles(const Side& first, const Side& second, const double* weight
             "use expectation=MonteCarlo(...)");
     for (Index j = 0; j < second.n; ++j) weights_[to_size(j)] = weights ? weights[j] : 1.0;
     const bool alone = want == Want::matrix || want == Want::slopes;
-    if (alone && ClosedPairs::serve(first, second, want == Want::slopes)) {
-        closed_ = std::make_unique<const ClosedPairs>(first, second, want == Want::slopes);
+    const bool angles = want == Want::slopes && is_homogeneous(first) && is_homogeneous(second);
+    if (alone && (angles || ClosedPairs::are_erf(first, second))) {
+        closed_ = std::make_unique<const ClosedPairs>(first, second);
+        return;
+    }
+    if (SinePairs::serve(first, second)) {
+        sine_ = std::make_unique<const SinePairs>(first, second);
         return;
     }
     if (is_homogeneous(first) && is_homogeneous(second)) {
@@ -93,6 +98,7 @@ PairTiles::~PairTiles() = default;
 
 double PairTiles::cost() const {
     if (angles_ || closed_) return 2;
+    if (sine_) return 8;
     return 0.2 * static_cast<double>(std::min<Index>(most_, 60));  // of a typical series
 }
 
@@ -116,9 +122,14 @@ void PairTiles::tile(Index i, Index rows, Index j, Index cols, Buffers& work, Pa
     double* const q = work.q.data();
     std::fill(work.col_terms.begin(), work.col_terms.end(), Index{0});
     work.far.count = 0;
-    for (Index r = 0; closed_ && r < rows; ++r) closed_->row(i + r, j, cols, q + r * step);
+    for (Index r = 0; closed_ && r < rows; ++r) {
+        double *const line = q + r * step, *const none = nullptr;
+        const bool slopes = want_ == Want::slopes;
+        closed_->row(i + r, j, cols, line, slopes ? none : line, slopes ? line : none);
+    }
     if (closed_) return;
     if (angles_) return closed_rows(i, rows, j, cols, work, of_rows);
+    if (sine_) return sine_rows(i, rows, j, cols, work, of_rows, of_cols);
     for (Index r = 0; r < rows; r += kRows) {
         Index row_terms = 0;
         const auto grow = [](FilledScratch<double>& sums, Index width, Index at, Index& from, Index to) {
@@ -190,6 +201,39 @@ void PairTiles::closed_rows(Index i, Index rows, Index j, Index cols, Buffers& w
         };
         to->k00[to_size(i + r)] += sum(k00);
         if (gradient) to->k20[to_size(i + r)] += sum(work.k20.data());
+    }
+}
+
+/// Neurons with sin or cos: closed forms for all pairs.
+void PairTiles::sine_rows(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* of_rows,
+                          PairSums* of_cols) const {
+    for (Index r = 0; r < rows; ++r) {
+        double* const line = work.q.data() + r * work.step;
+        const double R1 = first_.R[to_size(i + r)];
+        Pack k00{}, k10{};
+        for (Index c = 0; c < cols; c += kPack) {
+            const std::size_t at = to_size(j + c);
+            const auto pair = sine_->at(i + r, j + c, cols - c, simd::load(line + c));
+            simd::store(line + c, want_ == Want::matrix ? pair.k00 : pair.k11);
+            if (of_rows) {
+                const Pack weight = simd::load(&weights_[at]);
+                k00 += weight * pair.k00;
+                k10 += weight * pair.k10;
+            }
+            if (!of_cols) continue;
+            const double weight = weights_[to_size(i + r)];
+            const auto add = [&](FilledScratch<double>& sums, Pack terms) {
+                simd::store(&sums[at], simd::load(&sums[at]) + weight * terms);
+            };
+            add(of_cols->k00, pair.k00);
+            add(of_cols->k10, pair.k01);
+            add(of_cols->k20, -simd::load(&second_.R[at]) * pair.k00);
+        }
+        if (!of_rows) continue;
+        const double sum = simd::sum<double>(k00);
+        of_rows->k00[to_size(i + r)] += sum;
+        of_rows->k10[to_size(i + r)] += simd::sum<double>(k10);
+        of_rows->k20[to_size(i + r)] -= R1 * sum;
     }
 }
 

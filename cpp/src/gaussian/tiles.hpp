@@ -7,6 +7,7 @@
 
 #include "gaussian/closed.hpp"
 #include "gaussian/series.hpp"
+#include "gaussian/sine.hpp"
 
 namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
@@ -79,6 +80,8 @@ private:
                Buffers& work) const;
     void homogeneous_row(Index i, Index j, Index n, double* q, double* k00, double* k20, bool gradient) const;
     void closed_rows(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* to) const;
+    void sine_rows(Index i, Index rows, Index j, Index cols, Buffers& work, PairSums* of_rows,
+                   PairSums* of_cols) const;
     void add_terms(PairBlock& block, Index terms, Index i, Index j, double* row_sums, double* col_sums) const;
     void close_rows(Index i, Index count, Index terms, const double* sums, PairSums& to) const;
     void close_columns(Index j, Index terms, const double* sums, PairSums& to) const;
@@ -91,7 +94,8 @@ private:
     const Coefficients* one_ = nullptr;
     PairKernelPtr kernel_;                       // null: the series ends, or
     std::unique_ptr<const AngleForm> angles_;    // the neurons are homogeneous, or
-    std::unique_ptr<const ClosedPairs> closed_;  // one product of each pair is wanted, in closed form
+    std::unique_ptr<const ClosedPairs> closed_;  // one product of each pair is wanted, in closed form, or
+    std::unique_ptr<const SinePairs> sine_;      // both sides are sin or cos
     std::unique_ptr<const Terms> terms_;
     Index most_ = 0;
 };

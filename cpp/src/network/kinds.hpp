@@ -10,6 +10,8 @@
 #include "network/kinds/pieces.hpp"
 #include "network/kinds/polynomials.hpp"
 #include "network/kinds/sigmoid.hpp"
+#include "network/kinds/silu.hpp"
+#include "network/kinds/sine.hpp"
 #include "network/kinds/softplus.hpp"
 #include "network/kinds/tanh.hpp"
 
@@ -20,8 +22,8 @@ struct List {
     static constexpr int kSize = sizeof...(K);
 };
 /// The default of Activation comes first.
-using All =
-    List<Linear, Relu, Erf, Tanh, Sigmoid, Softplus, Gelu, PiecewiseLinear, Polynomial, Hermite, Custom>;
+using All = List<Linear, Relu, Erf, Tanh, Sigmoid, Softplus, Gelu, Silu, Sin, Cos, PiecewiseLinear,
+                 Polynomial, Hermite, Custom>;
 
 template <class Body, class First, class... Rest>
 decltype(auto) visit_at(int place, Body&& body, List<First, Rest...>) {

@@ -64,22 +64,25 @@ Smoother::Smoother(const Activation& sigma, double d) : sigma_(sigma), d_(d) {
         pieces_ = std::make_shared<const Pieces>();
         return;
     }
+    if (known.form == Facts::Form::sine && std::isinf(d)) nothing_ = {{0.0}, {0.0}};  // e^{-R^2/2}
     if (!known.polynomial) wide_ = std::make_shared<const WideAverages>(sigma, d);
     for (int k = 0; k < kSpreads; ++k) rules_.push_back(smooth_rule(sigma, d, widest(k), kReach));
     if (!known.may_grow() || kReach > std::numbers::pi / 2 * std::sqrt(d)) return;
     for (int k = 0; k < kSpreads; ++k) further_.push_back(smooth_rule(sigma, d, widest(k), kFurther));
 }
 
+double Smoother::spread_of(double R) const { return std::isinf(d_) ? R : R / std::sqrt(d_); }
+
 const Rule& Smoother::rule(double R) const { return rule_for(rules_, R); }
 
 const Rule& Smoother::rule_for(const std::vector<Rule>& rules, double R) const {
-    const double spread = std::isinf(d_) ? R : R / std::sqrt(d_);
+    const double spread = spread_of(R);
     std::size_t k = 0;
     while (k + 1 < rules.size() && !(spread <= widest(static_cast<int>(k)))) ++k;
     return rules[k];
 }
 
-/// Whether sigma is nothing at m + R u for u = +-end, which have this weight, beside what it is near m.
+/// True if sigma is nothing at m + R u for u = +-end, which have this weight, beside what it is near m.
 bool Smoother::has_ended(double m, double R, double end, double weight, double least) const {
     const double unit = std::isinf(d_) ? 1 : 1 / std::sqrt(d_);
     double z[5] = {m, m - R * unit, m + R * unit, m - R * end, m + R * end};
@@ -88,8 +91,10 @@ bool Smoother::has_ended(double m, double R, double end, double weight, double l
     return weight * std::max(z[3], z[4]) <= std::max(1e-13 * std::max({z[0], z[1], z[2]}), least);
 }
 
-/// The usual rule, one that goes further where sigma has not ended with it, or no number if that has not either.
+/// The usual rule; where sin and cos have more waves than rules resolve, nothing; one that goes further where sigma has not ended with it, or no number if that has not either.
 const Rule& Smoother::rule_at(double m, double R) const {
+    if (facts(sigma_).form == Facts::Form::sine && d_ > 1 && !(spread_of(R) <= widest(kSpreads - 1)))
+        return nothing_;
     if (further_.empty()) return rule(R);
     for (const auto* rules : {&rules_, &further_})
         if (const Rule& u = rule_for(*rules, R); has_ended(m, R, u.nodes.back(), u.weights.back())) return u;

@@ -18,7 +18,23 @@ struct Noise {
     double reach;
 };
 constexpr Noise kGaussian{16, 12}, kLogistic{24, 32};
-constexpr std::size_t kMost = 24;
+constexpr double kSiluReach = 40;
+
+// silu(t) = E (2 - L tanh(L/2)) (t + L)_+ with a logistic L, by parts from - E V^2 delta(t + V G): of the second term the
+// positive nodes of the Gauss rule with 48, for the law of density x tanh(x/2) sech^2(x/2)/4, whose other weights are below
+// 1e-20. Computed with 60 digits.
+struct Pair {
+    double x, weight;
+};
+constexpr Pair kSilu[] = {
+    {1.5584696638402153, 0.24204304955104666},    {3.383706354319558, 0.20151754211826142},
+    {5.575229926176551, 0.049223964923918805},    {8.092346428282692, 0.006578564085072},
+    {10.885584260420583, 0.0005955363793866816},  {13.931032372341697, 3.931592981459998e-05},
+    {17.21972347075954, 1.9510613262385287e-06},  {20.75019558856756, 7.376856162148538e-08},
+    {24.525682453168535, 2.1346105267681545e-09}, {28.553092129334406, 4.71989647681362e-11},
+    {32.84270893818505, 7.924013580556145e-13},   {37.408294968820776, 9.992858309986302e-15},
+    {42.26750344292356, 9.323132343025012e-17},   {47.44261789652553, 6.3065886614671e-19}};
+constexpr std::size_t kMost = 24 + 2 * std::size(kSilu);
 
 // The rule of the Gaussian or, for Kolmogorov's law, of the logistic variable that the noise is a multiple of.
 Rule noise_rule(bool logistic) {
@@ -34,19 +50,22 @@ Rule noise_rule(bool logistic) {
 }  // namespace
 
 WideAverages::WideAverages(const Activation& sigma, double d) : blur_(facts(sigma).blur), d_(d), tails_(d) {
-    if (d == 1 || blur_.noise == Blur::Noise::none) return;
     const bool logistic = blur_.noise == Blur::Noise::kolmogorov;
+    if (d == 1 || blur_.noise == Blur::Noise::none) return;
     const double unit = logistic ? blur_.stretch / 2 : blur_.stretch;  // 2 K G is logistic
     const Rule rule = noise_rule(logistic);
     for (std::size_t i = rule.nodes.size() / 2; i < rule.nodes.size(); ++i) {
         const double x = rule.nodes[i];
         // - E delta(t + G) = E (1 - G^2) (t + G)_+ by parts, twice.
-        const double factor = blur_.density ? 2 - x * x : 1;
+        const double factor = !blur_.density ? 1 : logistic ? 2 : 2 - x * x;
         nodes_.push_back({unit * x, blur_.scale * factor * rule.weights[i]});
     }
+    const bool silu = logistic && blur_.density;
+    for (const Pair& pair : kSilu)
+        if (silu) nodes_.push_back({unit * pair.x, -blur_.scale * pair.weight});
     density_at_zero_ = direction_density(d, 0.0);
     least_ = kSpread * unit * (std::isinf(d) ? 1 : std::sqrt(d));
-    reach_ = std::isinf(d) ? 0 : (logistic ? kLogistic : kGaussian).reach * unit;
+    reach_ = std::isinf(d) ? 0 : unit * (silu ? kSiluReach : (logistic ? kLogistic : kGaussian).reach);
 }
 
 double WideAverages::density(double tau) const {

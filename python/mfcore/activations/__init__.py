@@ -1,12 +1,14 @@
 """Activation functions σ with two derivatives: described here, evaluated in C++.
 
-`relu, erf, tanh, sigmoid, linear, softplus, gelu` are objects; `piecewise_linear`, `hermite` and `polynomial`
-make others, `custom` one of a function of yours, `expression` one of a formula. All are unscaled: erf(t),
-tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t). Errors of those of the core are a few units in the last place over
-the whole line, tails included; the bounds stand in the header mfcore/network/activation.hpp.
+`relu, erf, tanh, sigmoid, linear, softplus, gelu, silu, sin, cos` are objects; `piecewise_linear`, `hermite`
+and `polynomial` make others, `custom` one of a function of yours, `expression` one of a formula. All are
+unscaled: erf(t), tanh(t), 1/(1 + e⁻ᵗ), log(1 + eᵗ), tΦ(t), t/(1 + e⁻ᵗ). Errors of those of the core are a
+few units in the last place over the whole line, tails included; the bounds stand in the header
+mfcore/network/activation.hpp.
 
 - `_kinds`: those of the core; `_config`: their names in files
-- `_custom`: functions of the user; `_spans`: given as pointers; `_expression`: as formulas
+- `_custom`: functions of the user; `_spans`: given as pointers
+- `_expression`: formulas
 - `_measured`: what the values of a function show, such as a strip where it is analytic
 """
 
@@ -20,6 +22,7 @@ from ._kinds import (
     Pieces,
     PiecewiseLinear,
     Polynomial,
+    cos,
     erf,
     gelu,
     get,
@@ -29,6 +32,8 @@ from ._kinds import (
     polynomial,
     relu,
     sigmoid,
+    silu,
+    sin,
     softplus,
     tanh,
 )
@@ -41,6 +46,7 @@ __all__ = [
     "Pieces",
     "PiecewiseLinear",
     "Polynomial",
+    "cos",
     "custom",
     "erf",
     "expression",
@@ -53,6 +59,8 @@ __all__ = [
     "polynomial",
     "relu",
     "sigmoid",
+    "silu",
+    "sin",
     "softplus",
     "tanh",
 ]

@@ -205,6 +205,9 @@ tanh = Activation("tanh")
 sigmoid = Activation("sigmoid")
 softplus = Activation("softplus")
 gelu = Activation("gelu")
+silu = Activation("silu")
+sin = Activation("sin")
+cos = Activation("cos")
 
 
 def piecewise_linear(

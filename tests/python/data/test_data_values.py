@@ -290,7 +290,7 @@ def test_a_link_that_is_not_finite_is_caught_when_it_happens():
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])
-@pytest.mark.parametrize("name", ["relu", "erf", "tanh", "gelu", "linear"])
+@pytest.mark.parametrize("name", ["relu", "erf", "tanh", "gelu", "silu", "sin", "linear"])
 def test_the_power_of_a_teacher_is_that_of_its_labels(name, scale):
     network = Network(activations.get(name), output="trained", bias="trained", scale=scale)
     theta = np.random.default_rng(0).normal(size=(4, 5))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mfcore import activations, steppers
 from mfcore.steppers import FiniteVolume1D
 
-SMOOTH = ["tanh", "sigmoid", "softplus", "erf", "gelu"]
+SMOOTH = ["tanh", "sigmoid", "softplus", "erf", "gelu", "silu", "sin", "cos"]
 NAMES = [*SMOOTH, "relu", "linear"]
 SIZES = st.integers(-150, 150).map(lambda k: 10.0**k)
 REFUSED = (ValueError, FloatingPointError)

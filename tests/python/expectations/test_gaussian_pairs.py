@@ -52,6 +52,16 @@ CASES = {
     "erf": (activations.erf, (special.erf, lambda t: 2 / math.sqrt(math.pi) * np.exp(-t * t), [0.0])),
     "gelu": (activations.gelu, (gelu, gelu_slope, [0.0])),
     "tanh": (activations.tanh, (np.tanh, lambda t: 1 - np.tanh(t) ** 2, [0.0])),
+    "silu": (
+        activations.silu,
+        (
+            lambda t: t * special.expit(t),
+            lambda t: special.expit(t) * (1 + t * special.expit(-t)),
+            [0.0],
+        ),
+    ),
+    "sin": (activations.sin, (np.sin, np.cos, [0.0])),
+    "cos": (activations.cos, (np.cos, lambda t: -np.sin(t), [0.0])),
     "sigmoid": (activations.sigmoid, (special.expit, sigmoid_slope, [0.0])),
     "softplus": (activations.softplus, (lambda t: np.logaddexp(0, t), special.expit, [0.0])),
     "polynomial": (activations.polynomial(POLYNOMIAL.coef), (POLYNOMIAL, POLYNOMIAL.deriv(), [])),

@@ -34,6 +34,14 @@ CASES = {
         [],
     ),
     "tanh": (activations.tanh, np.tanh, lambda t: 1 - np.tanh(t) ** 2, []),
+    "silu": (
+        activations.silu,
+        lambda t: t * special.expit(t),
+        lambda t: special.expit(t) * (1 + t * special.expit(-t)),
+        [],
+    ),
+    "sin": (activations.sin, np.sin, np.cos, []),
+    "cos": (activations.cos, np.cos, lambda t: -np.sin(t), []),
     "sigmoid": (
         activations.sigmoid,
         special.expit,

@@ -18,6 +18,11 @@ SIGMA = {  # σ, σ', and the order at which σ(Rt) grows with R
     "softplus": (lambda t: t + mp.log1p(mp.exp(-t)) if t > 0 else mp.log1p(mp.exp(t)), None, 1),
     "erf": (mp.erf, lambda t: 2 / mp.sqrt(mp.pi) * mp.exp(-t * t), 0),
     "gelu": (lambda t: t * mp.ncdf(t) if t < 40 else t, lambda t: mp.ncdf(t) + t * mp.npdf(t), 1),
+    "silu": (
+        lambda t: t / (1 + mp.exp(-t)),
+        lambda t: (1 + t * mp.exp(-t) / (1 + mp.exp(-t))) / (1 + mp.exp(-t)),
+        1,
+    ),
     "relu": (lambda t: max(t, mp.mpf(0)), lambda t: mp.mpf(t > 0), 1),
 }
 each = pytest.mark.parametrize("name", SIGMA)
@@ -117,6 +122,7 @@ FLOATS = {
     "softplus": lambda t: np.logaddexp(0, t),
     "erf": special.erf,
     "gelu": lambda t: t * special.ndtr(t),
+    "silu": lambda t: t * special.expit(t),
 }
 NODES, WEIGHTS = leggauss(40)
 

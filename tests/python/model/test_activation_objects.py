@@ -13,7 +13,7 @@ from mfcore import activations as act
 from problems import BENT, STEP
 
 SERIES = [act.polynomial([1.0, -2.0, 0.5, 3.0]), act.hermite([0.3, 1.0, -2.0, 0.5, 0.25])]
-SMOOTH = [act.erf, act.tanh, act.sigmoid, act.softplus, act.gelu, *SERIES]
+SMOOTH = [act.erf, act.tanh, act.sigmoid, act.softplus, act.gelu, act.silu, act.sin, act.cos, *SERIES]
 ALL = [*SMOOTH, act.linear, act.relu, STEP, BENT]
 
 

@@ -13,7 +13,19 @@ from problems import BENT, STEP
 
 CUBIC = act.polynomial([1.0, -2.0, 0.5, 3.0])
 SERIES = act.hermite([0.3, 1.0, -2.0, 0.5, 0.25])
-SMOOTH = [act.linear, act.erf, act.tanh, act.sigmoid, act.softplus, act.gelu, CUBIC, SERIES]
+SMOOTH = [
+    act.linear,
+    act.erf,
+    act.tanh,
+    act.sigmoid,
+    act.softplus,
+    act.gelu,
+    act.silu,
+    act.sin,
+    act.cos,
+    CUBIC,
+    SERIES,
+]
 ALL = [*SMOOTH, act.relu, STEP, BENT]
 
 
@@ -52,13 +64,20 @@ def _references():
             lambda t: cdf(t) + t * density(t),
             lambda t: density(t) * (2 - t * t),
         ),
+        "silu": (
+            lambda t: t * logistic(t),
+            lambda t: logistic(t) + t * logistic_slope(t),
+            lambda t: logistic_slope(t) * (2 - t * mp.tanh(t / 2)),
+        ),
+        "sin": (mp.sin, mp.cos, lambda t: -mp.sin(t)),
+        "cos": (mp.cos, lambda t: -mp.sin(t), lambda t: -mp.cos(t)),
     }
 
 
 REFERENCES = _references()
 
 
-def _points(dtype):
+def _points(dtype, waves):
     rng = np.random.default_rng(7)
     whole = 720 if dtype == np.float64 else 90  # beyond it every exponential has left the normal numbers
     special = [
@@ -81,6 +100,8 @@ def _points(dtype):
         354.61,
         745.0,
     ]
+    if waves:
+        special += [math.pi / 4, math.pi / 2, math.pi, 355.0, 4096.5, 1e4, 1e6, 1048577.0, 6e6, 1e15, 1e30]
     if dtype == np.float64:
         special += [1e-300, 2.0**-1074]
     points = np.concatenate(
@@ -116,6 +137,9 @@ ULP = {
     "sigmoid": (3, 6, 8),
     "softplus": (2, 3, 6),
     "gelu": (8, None, None),
+    "silu": (5, None, None),
+    "sin": (2, 2, 2),
+    "cos": (2, 2, 2),
 }
 
 
@@ -126,7 +150,7 @@ def test_smooth_activations_are_accurate_over_the_whole_line(name, order, dtype)
     flushed = (
         1e-304 if dtype == np.float64 else 1e-35
     )  # in the tails smaller results may become 0, as documented
-    z = _points(dtype)
+    z = _points(dtype, name in ("sin", "cos"))
     got = _core.evaluate(act.get(name)._core, z, order)
     assert got.dtype == dtype
     worst_ulp = worst_absolute = 0.0
@@ -173,6 +197,7 @@ def test_derivatives_of_pieces_agree_with_central_differences_off_the_knots(sigm
         (act.sigmoid, 0, 1),
         (act.softplus, 0, np.inf),
         (act.gelu, 0, np.inf),
+        (act.silu, 0, np.inf),
         (STEP, -2.5, 7.5),
         (BENT, np.inf, np.inf),
         (CUBIC, -np.inf, np.inf),
@@ -183,7 +208,7 @@ def test_derivatives_of_pieces_agree_with_central_differences_off_the_knots(sigm
 def test_infinite_arguments_give_the_limits(sigma, at_minus_infinity, at_infinity, dtype):
     ends = np.array([-np.inf, np.inf], dtype)
     assert sigma(ends).tolist() == [at_minus_infinity, at_infinity]
-    if sigma in (act.erf, act.tanh, act.sigmoid, act.softplus, act.gelu):
+    if sigma in (act.erf, act.tanh, act.sigmoid, act.softplus, act.gelu, act.silu):
         right = float(at_infinity == np.inf)
         assert sigma.derivative(ends).tolist() == [0, right]
         assert sigma.second_derivative(ends).tolist() == [0, 0]
@@ -197,9 +222,9 @@ def test_nan_stays_nan_and_stays_alone(sigma):
         assert np.flatnonzero(np.isnan(f(z))).tolist() == [5]
 
 
-@pytest.mark.parametrize("sigma", [act.erf, act.tanh], ids=repr)
+@pytest.mark.parametrize("sigma", [act.erf, act.tanh, act.sin], ids=repr)
 def test_odd_functions_are_odd_to_the_bit(sigma):
-    z = np.concatenate([np.linspace(0, 7, 1001), [5e-324, 1e-310, np.inf]])
+    z = np.concatenate([np.linspace(0, 7, 1001), [5e-324, 1e-310, 1e300]])
     assert np.array_equal(sigma(-z), -sigma(z))
     assert np.signbit([sigma(-0.0), sigma(0.0)]).tolist() == [True, False]
     assert sigma(5e-324) == 5e-324
@@ -215,6 +240,9 @@ def test_odd_functions_are_odd_to_the_bit(sigma):
         (act.erf, 0, 2 / math.sqrt(math.pi), 0),
         (act.gelu, 0, 0.5, math.sqrt(2 / math.pi)),
         (act.softplus, math.log(2), 0.5, 0.25),
+        (act.silu, 0, 0.5, 0.5),
+        (act.sin, 0, 1, 0),
+        (act.cos, 1, 0, -1),
     ],
     ids=repr,
 )

@@ -18,6 +18,9 @@ SMOOTH = {
     "erf": activations.erf,
     "softplus": activations.softplus,
     "gelu": activations.gelu,
+    "silu": activations.silu,
+    "sin": activations.sin,
+    "cos": activations.cos,
     "hermite": activations.hermite([0.3, 1.0, -0.5, 0.2]),
 }
 dimensions = st.sampled_from([2, 3, 4, 5, 10, 19, 20, 39, 40, 41, 100, 320])
@@ -64,7 +67,7 @@ def refined(sigma, d, m, R):
     return [p @ f, p @ slope, p @ (u * slope), p @ bend, p @ (u * bend), p @ (u * u * bend)]
 
 
-@pytest.mark.parametrize("kind", ["tanh", "sigmoid", "erf", "softplus", "gelu"])
+@pytest.mark.parametrize("kind", ["tanh", "sigmoid", "erf", "softplus", "gelu", "silu"])
 @pytest.mark.parametrize("d", [2, 3, 5, 19, 40, 320, INF])
 def test_averages_that_spread_far_are_exact(kind, d):
     """At spreads above 128 rules in u do not resolve σ: E tanh(.5 + 1e4 u) was 0 where it is 7e-5."""
@@ -77,7 +80,7 @@ def test_averages_that_spread_far_are_exact(kind, d):
             at = np.array([m])
             got = [float(v[0]) for v in (*smoother.evaluate(at, R), *smoother.curvature(at, R))]
             want = refined(sigma, d, m, R[0])
-            size = max(R[0], abs(m)) if kind in ("softplus", "gelu") else 1.0
+            size = max(R[0], abs(m)) if kind in ("softplus", "gelu", "silu") else 1.0
             assert got[0] == pytest.approx(want[0], abs=1e-13 * size)
             assert got[1:] == pytest.approx(want[1:], abs=1e-12)  # rounding of the reference
 

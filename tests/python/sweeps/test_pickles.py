@@ -119,7 +119,10 @@ def laws():
 def activations():
     made = mf.activations
     return [
-        *(made.get(name) for name in ("relu", "tanh", "erf", "gelu", "linear", "sigmoid", "softplus")),
+        *(
+            made.get(name)
+            for name in ("relu", "tanh", "erf", "gelu", "linear", "sigmoid", "softplus", "silu", "sin", "cos")
+        ),
         *(
             made.hermite([0.0, 1.0]),
             made.polynomial([0.0, 1.0]),

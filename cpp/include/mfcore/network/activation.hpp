@@ -20,7 +20,7 @@ using SpanFunction = void(std::int64_t n, const double* z, double* value, double
 /// is checked by whatever uses it.
 struct Activation {
     /// Which function, by its name as in Python: "linear", "relu", "erf", "tanh", "sigmoid", "softplus",
-    /// "gelu", "piecewise_linear", "polynomial", "hermite", "custom".
+    /// "gelu", "silu", "sin", "cos", "piecewise_linear", "polynomial", "hermite", "custom".
     class Kind {
     public:
         constexpr Kind() = default;  ///< linear
@@ -62,6 +62,9 @@ struct Activation {
     static Activation sigmoid();
     static Activation softplus();
     static Activation gelu();
+    static Activation silu();
+    static Activation sin();
+    static Activation cos();
     static Activation piecewise_linear(std::vector<double> knots, std::vector<double> jumps,
                                        double offset = 0, double left_slope = 0);
     static Activation polynomial(std::vector<double> coefficients);
@@ -91,7 +94,7 @@ struct Blur {
     };
     Noise noise = Noise::none;
     int order = 0;         ///< derivatives of the ramp: X is the ramp t_+ (0) or the step (1)
-    bool density = false;  ///< sigma also has the term - E delta(t + V G)
+    bool density = false;  ///< sigma also has the term - E V^2 delta(t + V G)
     double offset = 0, scale = 1;
     double stretch = 1;
 };
@@ -105,6 +108,7 @@ struct Facts {
         hermite,  ///< of sum_k coefficients[k] h_k(t)
         erf,
         gelu,
+        sine,  ///< sin t, or where the parity is even cos t
         other  ///< none: quadrature, by strip and growth
     };
     Form form = Form::other;
@@ -117,7 +121,7 @@ struct Facts {
     double growth = 0;  ///< |sigma(x + i y)| grows at most like e^{growth y^2}; 0 unless entire
     Blur blur = {};
 
-    /// Whether sigma may grow faster than a power of t, as far as is known.
+    /// True if sigma may grow faster than a power of t, as far as is known.
     bool may_grow() const { return form == Form::other && blur.noise == Blur::Noise::none; }
 };
 /// The facts of an activation.
@@ -128,8 +132,9 @@ void require_analytic(const Activation& sigma);
 /// value[i] = sigma(z[i]), slope[i] = sigma'(z[i]), curvature[i] = sigma''(z[i]); null outputs are skipped.
 /// At a knot the slope is the left one; the curvature is that of the smooth pieces (0 for piecewise linear).
 /// Outputs may be z itself. No allocation. NaN gives NaN, and a number the same bits wherever it stands in z.
-/// Error in units in the last place, either precision: values of erf and softplus 2, sigmoid 3, tanh 5, gelu
-/// 8; their slopes and curvatures 10, also in the tails (of gelu, which change sign: 3 epsilon absolute).
+/// Error in units in the last place, either precision: values of erf, softplus, sin and cos 2, sigmoid 3, tanh
+/// and silu 5, gelu 8; their slopes and curvatures 10, also in the tails (of gelu and silu, which change sign: 3
+/// epsilon absolute).
 /// Magnitudes below 1e-304 (float: 1e-35) may be flushed to 0 in the tails.
 template <class T>
 void evaluate(const Activation& sigma, Index n, const T* z, T* value, T* slope = nullptr,

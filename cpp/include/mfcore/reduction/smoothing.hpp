@@ -42,6 +42,7 @@ public:
     Index cost(double spread) const;
 
 private:
+    double spread_of(double R) const;
     const Rule& rule_for(const std::vector<Rule>& rules, double R) const;
     bool has_ended(double m, double R, double end, double weight, double least = 0) const;
     double reach_at(double m, double R) const;

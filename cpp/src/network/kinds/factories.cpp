@@ -24,6 +24,9 @@ Activation Activation::tanh() { return named_activation(kinds::Tanh::name); }
 Activation Activation::sigmoid() { return named_activation(kinds::Sigmoid::name); }
 Activation Activation::softplus() { return named_activation(kinds::Softplus::name); }
 Activation Activation::gelu() { return named_activation(kinds::Gelu::name); }
+Activation Activation::silu() { return named_activation(kinds::Silu::name); }
+Activation Activation::sin() { return named_activation(kinds::Sin::name); }
+Activation Activation::cos() { return named_activation(kinds::Cos::name); }
 
 Activation Activation::piecewise_linear(std::vector<double> knots, std::vector<double> jumps, double offset,
                                         double left_slope) {
