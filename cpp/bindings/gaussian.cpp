@@ -80,6 +80,18 @@ py::array_t<double> pair_slopes_array(const Network& network, const In& theta, c
     return P;
 }
 
+py::array_t<double> pair_kernel_array(const Network& network, const In& theta, const In& other, double value,
+                                      double constant, double along, int threads) {
+    const ConstMat rows = matrix(theta, "theta"), cols = matrix(other, "other");
+    auto K = make({rows.rows, cols.rows});
+    const Mat to = writable(K);
+    {
+        Released nogil;
+        pair_kernel(network, rows, cols, {value, constant, along}, to, threads);
+    }
+    return K;
+}
+
 py::tuple pair_potential_arrays(const Network& network, const In& theta, const In& other, const In& weights,
                                 bool want_grad, int threads, const Network* other_network) {
     const ConstMat rows = matrix(theta, "theta"), cols = matrix(other, "other");
@@ -130,6 +142,9 @@ void bind_gaussian(py::module_& m) {
           "Nanoseconds, roughly, that an exact pair of neurons takes, at most.");
     m.def("pair_slopes", &pair_slopes_array, py::arg("network"), py::arg("theta"), py::arg("other"),
           py::arg("threads") = 0, "E[sigma'(g_i) sigma'(g'_j)] of pre-activations under x ~ N(0, I).");
+    m.def("pair_kernel", &pair_kernel_array, py::arg("network"), py::arg("theta"), py::arg("other"),
+          py::arg("value"), py::arg("constant"), py::arg("along"), py::arg("threads") = 0,
+          "value E s s' + (constant + along <w, w'>) E ds ds' of all pairs of neurons.");
     m.def("pair_potential", &pair_potential_arrays, py::arg("network"), py::arg("theta"), py::arg("other"),
           py::arg("weights"), py::arg("want_grad") = false, py::arg("threads") = 0, py::kw_only(),
           py::arg("other_network") = nullptr,

@@ -178,6 +178,15 @@ def pair_matrix(
 ) -> _Array: ...
 def pair_nanoseconds(network: Network) -> float: ...
 def pair_slopes(network: Network, theta: _Array, other: _Array, threads: int = ...) -> _Array: ...
+def pair_kernel(
+    network: Network,
+    theta: _Array,
+    other: _Array,
+    value: float,
+    constant: float,
+    along: float,
+    threads: int = ...,
+) -> _Array: ...
 def pair_potential(
     network: Network,
     theta: _Array,

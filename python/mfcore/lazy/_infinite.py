@@ -72,9 +72,11 @@ class InfiniteWidth:
 
     def kernel(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """K(x, y) for all pairs, eq. (11.3)."""
-        network, (rate_a, rate_b, rate_w) = self._model.network, self._speeds
+        network, (rate_a, rate_b, rate_w) = self._model.network, self._scaled_speeds()
 
         def means(biases: list[_Bias]) -> FloatArray:
+            if self._sphere is None and 1e-100 < self._std < 1e100 and not any(b.std for b in biases):
+                return self._in_one(X, Y, biases)
             values, slopes, normal = self._moments(X, Y, biases)
             out = X @ Y.T
             out *= rate_w
@@ -88,7 +90,33 @@ class InfiniteWidth:
                 out += values
             return np.asarray(out)
 
-        return np.asarray(network.scale**2 * _converged(self._law.b, means, self._sphere is not None))
+        return _converged(self._law.b, means, self._sphere is not None)
+
+    def _scaled_speeds(self) -> Speeds:
+        """The rates of a, b and w times the square of the scale of f."""
+        square = self._model.network.scale**2
+        rate_a, rate_b, rate_w = self._speeds
+        return square * rate_a, square * rate_b, square * rate_w
+
+    def _in_one(self, X: FloatArray, Y: FloatArray, biases: list[_Bias]) -> FloatArray:
+        """The kernel of Gaussian w and biases that are points: E σσ' and E σ'σ'' of a pair at once."""
+        rate_a, rate_b, rate_w = self._scaled_speeds()
+        core, sums = self._unit_network(), None
+        for bias in biases:
+            rows = self._rows(X, bias)
+            columns = rows if Y is X else self._rows(Y, bias)
+            slope = bias.share * self._square
+            part = _core.pair_kernel(
+                core,
+                rows,
+                columns,
+                bias.share * rate_a,
+                slope * rate_b,
+                slope * rate_w / self._std**2,
+                self._threads,
+            )
+            sums = part if sums is None else sums + part
+        return np.asarray(sums)
 
     def start(self, X: FloatArray) -> FloatArray:
         """f(x) at t = 0: α·E a·E σ(⟨w, x⟩ + b)."""
@@ -115,18 +143,22 @@ class InfiniteWidth:
         self, X: FloatArray, Y: FloatArray, biases: list[_Bias]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E σσ', E σ'σ'' and, on the sphere, E of slopes times ⟨w, x⟩⟨w, y⟩/|w|²."""
-        network, sums = self._model.network, list[FloatArray]()
+        sums = list[FloatArray]()
         for bias in biases:
             if self._sphere is not None:
                 parts = self._sphere.pairs(X, Y, bias.mean)
             else:
-                core = _core.Network(network.activation._core, output="one", bias=_stored(network.has_b))
+                core = self._unit_network()
                 rows, columns = (self._rows(Z, bias) for Z in (X, Y))
                 values = _core.pair_matrix(core, rows, columns, self._threads)
                 parts = values, _core.pair_slopes(core, rows, columns, self._threads), np.zeros((1, 1))
             shares = [part if bias.share == 1 else bias.share * part for part in parts]
             sums = [one + other for one, other in zip(sums, shares, strict=True)] if sums else shares
         return sums[0], sums[1], sums[2]
+
+    def _unit_network(self) -> _core.Network:
+        network = self._model.network
+        return _core.Network(network.activation._core, output="one", bias=_stored(network.has_b))
 
     def _rows(self, X: FloatArray, bias: _Bias) -> FloatArray:
         """Inputs as neurons on (w/std, noise of b) ~ N(0, I): [mean of b, std·x, std of b]."""

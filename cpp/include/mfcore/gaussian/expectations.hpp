@@ -9,9 +9,9 @@
 namespace mfcore::inline MFCORE_LEVEL::inline gaussian {
 
 /// Gaussian smoothing T(m, R) = E sigma(m + R G), G ~ N(0, 1), R >= 0, and its derivatives; null outputs are
-/// skipped. Closed forms, except for tanh, sigmoid and softplus: a trapezoid rule in G up to R = 16, with
+/// skipped. Closed forms, except for tanh, sigmoid, softplus and silu: a trapezoid rule in G up to R = 16, with
 /// about 60 + 60 R points (half of that for the last two), and a mean of 27 closed forms beyond, at one cost
-/// for every R; absolute error about 1e-14 (times |m| + R for softplus). Of smooth kinds NaN where R > 1e153,
+/// for every R; absolute error about 1e-14 (times |m| + R for softplus and silu). Of smooth kinds NaN where R > 1e153,
 /// whose square is no number. At R = 0: sigma(m), its slope (the mean of both sides at a knot) and the limit
 /// of d/dR as R -> 0+.
 void smooth(const Activation& sigma, Index n, const double* m, const double* R, double* T, double* T_m,
@@ -35,9 +35,9 @@ double pair_nanoseconds(const Network& network);
 
 /// U(i, j) = E[sigma*(x; theta_i) sigma*(x; theta'_j)]. By Mehler's series where |<w, w'>| is below about 0.8
 /// |w| |w'|, in closed form beyond: absolute error a few 1e-15 times the sizes of the two neurons (sigma,
-/// sigma' and |w| sigma'' in mean square; slopes for kinks). Nearly parallel pairs of tanh, sigmoid, softplus
-/// have none: a two-dimensional quadrature each where both |w| <= 16, error below 1e-12 (softplus: times
-/// these sizes), and a mean of closed forms beyond, 1e-14 times E sigma^2. Finite and as accurate up to
+/// sigma' and |w| sigma'' in mean square; slopes for kinks). Pairs of sin and cos are always in
+/// closed form. Nearly parallel pairs of tanh, sigmoid, softplus, silu have none: a two-dimensional quadrature each where both |w| <= 16, error below 1e-12 (softplus, silu:
+/// times these sizes), and a mean of closed forms beyond, 1e-14 times E sigma^2. Finite and as accurate up to
 /// |w| = 1e150. Nearly parallel pairs of which one has kinks and the other is not piecewise linear, too, or of which
 /// one has no curvature: Gauss rules between kinks, error about 1e-14 times these sizes, NaN where |w| exceeds some
 /// 350 strips.
@@ -47,6 +47,17 @@ void pair_matrix(const Network& network, ConstMat theta, const Network& other_ne
 /// P(i, j) = E[sigma'(b_i + <w_i, x>) sigma'(b'_j + <w'_j, x>)], without output weights, as accurate as
 /// pair_matrix(), also of parallel neurons.
 void pair_slopes(const Network& network, ConstMat theta, ConstMat other, Mat P, int threads = 0);
+
+/// The parts of a kernel of neurons: value E s s' + (constant + along <w, w'>) E ds ds' with s = sigma(b + <w, x>), ds =
+/// sigma'(b + <w, x>).
+struct KernelOf {
+    double value = 0, constant = 0, along = 0;
+};
+
+/// K(i, j) = this kernel of neurons i and j without output weights. Where both expectations have closed forms they are
+/// made together, and if `other` is `theta`, each pair once.
+void pair_kernel(const Network& network, ConstMat theta, ConstMat other, const KernelOf& of, Mat K,
+                 int threads = 0);
 
 /// value[i] = sum_j weights[j] U(theta_i, theta'_j) and its gradient with respect to every entry of theta_i;
 /// null weights mean equal masses, null outputs are skipped. Memory O((n + m)(d + 400)); the same bits for any number of threads. At w = 0
