@@ -14,8 +14,11 @@ from typing import Any
 
 from .. import _core
 from .._base import check
+from . import _kinked
+from ._compile import by_numba, by_numpy
 from ._custom import Custom
-from ._kinds import Activation
+from ._kinds import Activation, PiecewiseLinear
+from ._kinked import Parts
 
 _FUNCTIONS = ("sin", "cos", "sinh", "cosh", "tanh", "asinh", "atan", "exp", "log", "sqrt", "erf", "erfc")
 _OPERATIONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
@@ -25,6 +28,7 @@ _OPERATIONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Div: lambda x, y: x / y,
     ast.Pow: lambda x, y: x**y,
 }
+_RELATIONS = {ast.Gt: 1, ast.GtE: 1, ast.Lt: -1, ast.LtE: -1}
 _MOST_POWER = 1000
 _MOST_PARTS = 100  # numbers, names, operations and calls; second derivatives grow like their cube
 _MOST_BITS = 2048  # of whole numbers, numerators and denominators that SymPy would write out
@@ -48,21 +52,25 @@ class Expression(Activation):
 
     def __post_init__(self) -> None:
         check.instance(self.text, "text", str, "a formula such as 'sin(z) * z'")
-        _ = self._custom
+        _ = self._made
 
     @cached_property
-    def _custom(self) -> Custom:
+    def _made(self) -> Custom | PiecewiseLinear:
         return _compiled(self.text)
 
     @property
     def strip(self) -> float:
-        """The height of a strip around the line where σ is analytic, as measured; 0 if none is."""
-        assert self._custom.strip is not None
-        return self._custom.strip
+        """The height of a strip around the line where σ is analytic between kinks, as measured; or 0."""
+        return self._made.strip if isinstance(self._made, Custom) else math.inf
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """The points where σ is not analytic."""
+        return self._made.kinks
 
     @cached_property
     def _core(self) -> _core.Activation:
-        return self._custom._core
+        return self._made._core
 
     def _to_config(self) -> dict[str, Any]:
         return {"kind": self.name, "text": self.text}
@@ -75,7 +83,9 @@ def expression(text: str) -> Expression:
     """Make an activation of a formula in z, such as "z*tanh(z)"; SymPy finds its derivatives.
 
     The formula has numbers, pi, z, + − * / ** and the functions sin, cos, sinh, cosh, tanh, asinh, atan, exp,
-    log, sqrt, erf and erfc, and must be analytic and finite on the line. It is evaluated as it stands:
+    log, sqrt, erf and erfc, and must be continuous and finite on the line. It may have kinks, by max, min,
+    abs and Piecewise((z, z > 0), (exp(z) - 1, True)), at roots of polynomials of degree at most 8; where all
+    parts are lines, it is a `piecewise_linear` with its closed forms. It is evaluated as it stands:
     log(1 + exp(z)) overflows at z = 710. It has at most 100 numbers, operations and calls. With numba it runs
     at compiled speed; without it like a Python function of arrays, slowly, and with other last digits. It
     pickles and stands in files by its text.
@@ -85,19 +95,21 @@ def expression(text: str) -> Expression:
 
     Raises:
         ImportError: SymPy is not installed.
-        ValueError: The formula cannot be read, or is not finite at 0.
+        ValueError: The formula cannot be read, is not finite at 0, jumps, or has kinks that are not found.
 
     Examples:
         >>> import mfcore as mf
         >>> sigma = mf.activations.expression("sin(z) * z")
         >>> round(sigma.derivative(1.0), 6)  # cos 1 + sin 1
         1.381773
+        >>> mf.activations.expression("max(z, 0.1 * z) + min(abs(z), 1)").kinks
+        (-1.0, 0.0, 1.0)
     """
     return Expression(text)
 
 
 @lru_cache(maxsize=64)
-def _compiled(text: str) -> Custom:
+def _compiled(text: str) -> Custom | PiecewiseLinear:
     try:
         sympy: Any = import_module("sympy")
     except ImportError:
@@ -111,11 +123,17 @@ def _compiled(text: str) -> Custom:
         raise ValueError(
             f"text must be a formula in z, got {text!r}: {getattr(error, 'msg', error)}"
         ) from None
-    orders = [_rounded(order, sympy) for order in (value, sympy.diff(value, z), sympy.diff(value, z, 2))]
+    slope = value.derivative(z)
+    parts = [order.each(lambda part: _rounded(part, sympy)) for order in (value, slope, slope.derivative(z))]
+    _kinked.check_continuous(parts[0], z)
+    if value.kinks and all(part.is_polynomial(z) for part in parts[1].between) and not any(parts[2].between):
+        knots = value.kinks
+        at_knots = [float(part.subs(z, knot)) for part, knot in zip(parts[0].between, knots, strict=False)]
+        return PiecewiseLinear(knots, at_knots, *(float(parts[1].between[end]) for end in (0, -1)))  # type: ignore[arg-type]
     if find_spec("numba") is not None:
-        return Custom(text, _by_numba(sympy, orders))
-    function, slope, curvature = (_by_numpy(sympy, z, order) for order in orders)
-    return Custom(text, function, slope, curvature)
+        return Custom(text, by_numba(sympy, parts), kinks=value.kinks)
+    function, first, second = (by_numpy(sympy, z, order) for order in parts)
+    return Custom(text, function, first, second, kinks=value.kinks)
 
 
 def _bound(tree: ast.AST) -> None:
@@ -149,6 +167,8 @@ def _bits(node: ast.AST) -> tuple[float, float]:
         bits, value = _bits(node.args[0])
         inside = {ast.unparse(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
         bits, value = (0.0 if inside <= _CLOSED else bits), (value if math.isnan(value) else math.inf)
+    elif isinstance(node, ast.Call | ast.Tuple | ast.Compare):
+        bits = max((_bits(part)[0] for part in ast.iter_child_nodes(node)), default=0.0)
     if bits > _MOST_BITS:
         raise ValueError(
             f"text must have whole numbers of at most {_MOST_BITS} bits in each part, multiplied out, got "
@@ -180,55 +200,62 @@ def _rounded(order: Any, sympy: Any) -> Any:
     return order.xreplace({x: sympy.Float(float(x), _DIGITS) for x in large})
 
 
-def _read(node: ast.AST, sympy: Any, z: Any) -> Any:
+def _read(node: ast.AST, sympy: Any, z: Any) -> Parts:
     """A formula of the syntax tree: what is not listed is refused, since a file may have brought it."""
+
+    def read(part: ast.AST) -> Parts:
+        return _read(part, sympy, z)
+
     if (
         isinstance(node, ast.Constant)
         and isinstance(node.value, int | float)
         and not isinstance(node.value, bool)
     ):
         exact = isinstance(node.value, int)
-        return sympy.Integer(node.value) if exact else sympy.Float(node.value, _DIGITS)
+        return Parts((), (sympy.Integer(node.value) if exact else sympy.Float(node.value, _DIGITS),))
     if isinstance(node, ast.Name) and node.id in ("z", "pi"):
-        return z if node.id == "z" else sympy.pi
+        return Parts((), (z if node.id == "z" else sympy.pi,))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        operand = _read(node.operand, sympy, z)
-        return -operand if isinstance(node.op, ast.USub) else operand
+        operand = read(node.operand)
+        return operand.each(lambda part: -part) if isinstance(node.op, ast.USub) else operand
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-        left, right = (_read(side, sympy, z) for side in (node.left, node.right))
-        if isinstance(node.op, ast.Pow) and right.is_number and not abs(right) <= _MOST_POWER:
+        left, right = read(node.left), read(node.right)
+        powers = right.between if isinstance(node.op, ast.Pow) else ()
+        if any(power.is_number and not abs(power) <= _MOST_POWER for power in powers):
             raise ValueError(_too_steep(node))
-        return _OPERATIONS[type(node.op)](left, right)
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        function = ast.unparse(node.func)
-        if function in _FUNCTIONS:
-            return getattr(sympy, function)(_read(node.args[0], sympy, z))
-    allowed = f"z, pi, numbers, + - * / ** and {', '.join(_FUNCTIONS)}"
+        return _kinked.joined(_OPERATIONS[type(node.op)], left, right)
+    if isinstance(node, ast.Call) and node.args and not node.keywords:
+        function, count = ast.unparse(node.func), len(node.args)
+        if function in _FUNCTIONS and count == 1:
+            return read(node.args[0]).each(getattr(sympy, function))
+        if function in ("abs", "Abs") and count == 1:
+            inside = read(node.args[0])
+            return _kinked.chosen(inside, inside, inside.each(lambda part: -part), z)
+        if function in ("max", "Max", "min", "Min") and count > 1:
+            choice = _kinked.largest if function in ("max", "Max") else _kinked.smallest
+            return choice(map(read, node.args), z)
+        if function == "Piecewise":
+            return _cases(node.args, read, z)
+    allowed = f"z, pi, numbers, + - * / **, {', '.join(_FUNCTIONS)}, max, min, abs and Piecewise"
     raise ValueError(f"text must be made of {allowed}, got {ast.unparse(node)!r}")
 
 
-def _by_numpy(sympy: Any, z: Any, order: Any) -> Callable[[Any], Any]:
-    made = sympy.lambdify(z, order, modules=["scipy", "numpy"], cse=True)
-    return lambda at: made(at) + 0 * at  # constants too become arrays
-
-
-def _by_numba(sympy: Any, orders: list[Any]) -> Any:
-    """A function of spans: a loop of its own for each number of derivatives wanted."""
-    numba: Any = import_module("numba")
-    arrays = ("value", "slope", "curvature")
-    lines = ["def span(n, at, value, slope, curvature, user):"]
-    lines += [f"    {name} = carray({name}, n)" for name in ("at", *arrays)]
-    for count, test in (
-        (3, "if curvature.ctypes.data != 0"),
-        (2, "elif slope.ctypes.data != 0"),
-        (1, "else"),
-    ):
-        shared, last = sympy.cse(orders[:count])
-        lines += [f"    {test}:", "        for i in range(n):", "            z = at[i]"]
-        steps = [*shared, *zip((f"{name}[i]" for name in arrays), last, strict=False)]
-        lines += [f"            {name} = {sympy.pycode(step)}" for name, step in steps]
-    made: dict[str, Any] = {"carray": numba.carray, "math": math}
-    exec("\n".join(lines), made)
-    pointer = numba.types.CPointer(numba.types.float64)
-    signature = numba.types.void(numba.types.int64, *[pointer] * 4, numba.types.voidptr)
-    return numba.cfunc(signature, error_model="numpy")(made["span"])
+def _cases(cases: list[ast.expr], read: Callable[[ast.AST], Parts], z: Any) -> Parts:
+    """Piecewise((part, condition), …, (part, True)): the part of the first condition that holds."""
+    last = cases[-1]
+    if not (isinstance(last, ast.Tuple) and len(last.elts) == 2 and ast.unparse(last.elts[1]) == "True"):
+        raise ValueError(f"Piecewise in text must end with (formula, True), got {ast.unparse(last)!r}")
+    value = read(last.elts[0])
+    for case in reversed(cases[:-1]):
+        part, condition = case.elts if isinstance(case, ast.Tuple) and len(case.elts) == 2 else (case, None)
+        relations = condition.ops if isinstance(condition, ast.Compare) else []
+        sign = _RELATIONS.get(type(relations[0]), 0) if len(relations) == 1 else 0
+        if not isinstance(condition, ast.Compare) or sign == 0:
+            raise ValueError(
+                "Piecewise in text must have pairs (formula, condition) such as (z, z > 0), got "
+                f"{ast.unparse(case)!r}"
+            )
+        one, two = read(condition.left), read(condition.comparators[0])
+        gap = _kinked.joined(lambda x, y: x - y, *((one, two) if sign > 0 else (two, one)))
+        value = _kinked.chosen(gap, read(part), value, z)
+    return value

@@ -79,7 +79,16 @@ def test_it_pickles_and_stands_in_files_by_its_text(tmp_path):
         ("__import__('os').getcwd()", "text must be made of z, pi, numbers"),
         ("z.real", "text must be made of"),
         ("sin(z, z)", "text must be made of"),
-        ("abs(z)", "text must be made of"),
+        ("abs(z, 1)", "text must be made of"),
+        ("max(z)", "text must be made of"),
+        ("max(sin(z), 0)", "so that its kinks are known; got sin"),
+        ("abs(z**9 - z)", "polynomials of degree at most 8"),
+        ("Piecewise((1, z > 0), (0, True))", "text must be continuous, but at z = 0 it jumps from 0 to 1"),
+        ("Piecewise((z, z > 0))", r"Piecewise in text must end with \(formula, True\)"),
+        ("Piecewise((z, 0 < z < 1), (0, True))", r"Piecewise in text must have pairs \(formula, condition\)"),
+        ("sqrt(abs(z - 1))", "text must have finite slopes, but at z = 1 it has not"),
+        ("1 / max(z - 1, 0)", "text must be real and finite"),
+        ("+".join(f"abs(z-{k})" for k in range(20)), "text must have at most 100"),
         ("x + 1", "text must be made of"),
         ("True * z", "text must be made of"),
         ("9**9**9", "powers in text must be at most 1000"),
@@ -99,6 +108,67 @@ def test_it_pickles_and_stands_in_files_by_its_text(tmp_path):
 def test_what_is_no_formula_is_refused_in_words(text, words):
     with pytest.raises((ValueError, TypeError), match=words):
         expression(text)
+
+
+def ramp(z):
+    return np.maximum(z, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "kinks"),
+    [
+        ("Piecewise((z, z > 0), (exp(z) - 1, True))", lambda z: np.where(z > 0, z, np.expm1(z)), [0]),
+        ("max(tanh(z), 0)", lambda z: ramp(np.tanh(z)), [0]),
+        ("max(z, 0)**2", lambda z: ramp(z) ** 2, [0]),
+        ("abs(z)**2", lambda z: z * z, []),
+        ("min(z**2, 1)", lambda z: np.minimum(z * z, 1), [-1, 1]),
+        ("max(z**3 - z, 0, z - 1)", lambda z: np.maximum(ramp(z**3 - z), z - 1), [-1, 0, 1]),
+        ("max(exp(z), 2)", lambda z: np.maximum(np.exp(z), 2), [np.log(2)]),
+        ("z / (1 + abs(z))", lambda z: z / (1 + abs(z)), [0]),
+    ],
+)
+def test_formulas_with_kinks_find_them_and_hold_between_them(way, text, value, kinks):
+    sigma, h = expression(text), 1e-5
+    np.testing.assert_allclose(sigma.kinks, kinks, rtol=1e-15)
+    np.testing.assert_allclose(sigma(Z), value(Z), rtol=1e-14, atol=1e-14)
+    off = Z + 0.0123  # more than h from all kinks
+    for order, of in ((1, sigma), (2, sigma.derivative)):
+        want = (of(off + h) - of(off - h)) / (2 * h)
+        got = sigma.derivative(off) if order == 1 else sigma.second_derivative(off)
+        np.testing.assert_allclose(got, want, atol=1e-8)  # h² times a third derivative, of at most 50
+    orders = (sigma, sigma.derivative, sigma.second_derivative)
+    assert not kinks or all(np.isnan(f(np.nan)) for f in orders)
+    assert sigma.strip >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("max(z, 0)", mf.activations.piecewise_linear([0.0], [0.0], right_slope=1.0)),
+        ("abs(z)", mf.activations.piecewise_linear([0.0], [0.0], left_slope=-1.0, right_slope=1.0)),
+        ("min(max(z, -1), 1)", mf.activations.piecewise_linear([-1.0, 1.0], [-1.0, 1.0])),
+        (
+            "Piecewise((2*z, z >= 1), (1 + z, z >= 0.5), (1.5, True))",
+            mf.activations.piecewise_linear([0.5, 1.0], [1.5, 2.0], right_slope=2.0),
+        ),
+    ],
+)
+def test_formulas_of_lines_are_piecewise_linear_with_their_closed_forms(text, same):
+    sigma, theta = expression(text), np.random.default_rng(1).normal(size=(6, 4))
+    assert sigma.pieces == same.pieces
+    models = [mf.Model(mf.data.Linear(np.ones(3)), mf.Network(s, bias="trained")) for s in (sigma, same)]
+    one, two = (mf.grad_psi(model, theta, theta) for model in models)
+    assert np.array_equal(one, two)
+    assert np.array_equal(*(mf.U(model, theta, theta) for model in models))
+    assert pickle.loads(pickle.dumps(sigma)) == sigma
+
+
+def test_averages_of_formulas_with_kinks_are_cut_at_them():
+    # E (g₊)² = R²/2, E (g₊)⁴ = 3R⁴/2, and ∇_w E (g₊)² (h₊)² for h = g
+    model = mf.Model(mf.data.Linear(np.zeros(2)), mf.Network(expression("max(z, 0)**2")))
+    w = np.array([[0.6, 0.8], [1.8, -2.4]])
+    assert mf.activations.gaussian_mean(expression("max(z, 0)**2"), 0.0, 3.0) == pytest.approx(4.5, rel=1e-12)
+    np.testing.assert_allclose(np.diag(mf.U(model, w, w)), [1.5, 1.5 * 81], rtol=1e-11)  # slow quadrature
 
 
 @pytest.mark.parametrize("text", ["2**1000 * z", "z * 9**100 / 9**99", "z + 10**30 - 10**30 / 3"])
