@@ -16,14 +16,13 @@ from ..model import Model
 from ..network import Network
 from ..runs._trajectory import Trajectory
 
-_MODULES = {  # names of torch.nn for ours, where both are the same function
-    "relu": "ReLU",
-    "tanh": "Tanh",
-    "sigmoid": "Sigmoid",
-    "softplus": "Softplus",
-    "gelu": "GELU",
-    "silu": "SiLU",
-    "linear": "Identity",
+_MODULES = {  # ours to names of torch.nn, where both are the same function
+    activations.relu: "ReLU",
+    activations.tanh: "Tanh",
+    activations.sigmoid: "Sigmoid",
+    activations.softplus: "Softplus",
+    activations.gelu: "GELU",
+    activations.linear: "Identity",
 }
 _FAR = 40.0  # softplus(t) − t is below 1e-17 beyond; torch leaves it out from 20 on, where it is 2e-9
 
@@ -158,7 +157,7 @@ def _weights(layer: Any) -> tuple[FloatArray, FloatArray | None]:
 
 def _module(torch: Any, sigma: Activation) -> Any:
     """σ as a module of torch, which remembers it."""
-    name = _MODULES.get(sigma.name)
+    name = _MODULES.get(sigma)
     if name is None:
         module = _entrywise(torch, sigma)
     else:
@@ -173,14 +172,14 @@ def _activation(module: Any) -> Activation:
     if isinstance(known, Activation):
         return known
     kind = type(module).__name__
-    name = next((ours for ours, theirs in _MODULES.items() if theirs == kind), None)
+    found = next((ours for ours, theirs in _MODULES.items() if theirs == kind), None)
     other = getattr(module, "approximate", "none") != "none" or getattr(module, "beta", 1) != 1
-    if name is None or other or not hasattr(activations, name):
+    if found is None or other:
         raise ValueError(
             "module must have an activation that mfcore knows between its layers, got "
             f"{check.shown(module)}; activation= names another"
         )
-    return activations.get(name)
+    return found
 
 
 def _entrywise(torch: Any, sigma: Activation) -> Any:
@@ -191,7 +190,7 @@ def _entrywise(torch: Any, sigma: Activation) -> Any:
 
 
 def _function(torch: Any, sigma: Activation) -> Any:
-    if sigma.name == "erf":
+    if sigma == activations.erf:
         return torch.erf
 
     def values(z: Any, function: Any) -> Any:
