@@ -120,4 +120,81 @@ def _relu_pairs(w: np.ndarray, v: np.ndarray) -> np.ndarray:
     return (along[:, None] * w + (np.pi - angle) @ v) / (2 * np.pi)
 
 
-CASES = (velocity, pairs, kinked_pairs)
+def teacher_atoms(quick: bool) -> Iterator[Case]:
+    """∇Ψ of atoms of a ReLU teacher of three neurons in R^20 by eq. (5.15): what one step takes six times."""
+    n, d = (60, 20) if quick else (300, 20)
+    relu = mf.activations.relu
+    data = mf.data.Teacher(mf.Network(relu), 3 * np.eye(3, d))
+    reduced = mf.Model(data, mf.Network(relu, output="trained")).reduce()
+    assert reduced.pairs is not None
+    z = np.random.default_rng(0).uniform(0.2, 1.0, (n, 5))
+    masses, count = np.full(n, 1 / n), reduced.pairs.cosines
+    i = np.arange(1, count)
+    jacobi = np.sqrt(i * (i + d - 6) / ((2 * i + d - 5) * (2 * i + d - 7)))  # d − 3 dimensions across
+    u, vectors = np.linalg.eigh(np.diag(jacobi, 1) + np.diag(jacobi, -1))
+    teacher = 3 * np.eye(3, 5)
+
+    def numpy() -> np.ndarray:
+        """Partners (s, r u, r √(1 − u²)) of every atom, cosine by cosine."""
+        w = np.pad(z[:, 1:], ((0, 0), (0, 1)))
+        value, slope = np.zeros(n), np.zeros((n, 5))
+        for cosine, share in zip(u, vectors[0] ** 2, strict=True):
+            partner = w.copy()
+            partner[:, 3], partner[:, 4] = z[:, 4] * cosine, z[:, 4] * np.sqrt(1 - cosine**2)
+            found, pull = _relu_sums(w, partner, share * z[:, 0] / n)
+            value, slope = value + found, slope + pull
+        found, pull = _relu_sums(w, teacher, np.full(3, 1 / 3))
+        return np.column_stack([value - found, z[:, :1] * (slope - pull)[:, :4]])
+
+    yield Case(
+        f"atoms of a ReLU teacher, K=3, d={d}, {n} atoms, {count} cosines",
+        {"mfcore": lambda: reduced.grad_psi(z, z, masses), "numpy": numpy},
+        bars={"numpy": 3.0},
+    )
+
+
+def resting_particles(quick: bool) -> Iterator[Case]:
+    """ReLU neurons with trained a, some of which rest at w = 0, against gradient descent in NumPy."""
+    n, d, step = (10, 5, 1e-2) if quick else (50, 5, 1e-3)
+    horizon = 1.0 if quick else 10.0
+    relu = mf.activations.relu
+    teacher = 3 * np.eye(3, d)
+    init = mf.init.Product(a=mf.init.Normal(0.0, 1.0), w=mf.init.Radial(1.0))
+    model = mf.Model(mf.data.Teacher(mf.Network(relu), teacher), mf.Network(relu, output="trained"), init)
+
+    def ours() -> np.ndarray:
+        run = mf.solve(model, mf.Particles(n), horizon=horizon, save_at=[0.0, horizon], rng=0)
+        return np.asarray(run.risk[-1:])
+
+    def numpy() -> np.ndarray:
+        theta = mf.solve(
+            model, mf.GD(n, step=step), horizon=step, save_at=[0.0, step], rng=0, keep="all"
+        ).kept[0]
+        a, w = theta[:, 0].copy(), theta[:, 1:].copy()
+        for _ in range(round(horizon / step)):
+            own, pull = _relu_sums(w, w, a / n)
+            wanted, along = _relu_sums(w, teacher, np.full(3, 1 / 3))
+            a, w = a - step * (own - wanted), w - step * a[:, None] * (pull - along)
+        power = np.full(3, 1 / 3) @ _relu_sums(teacher, teacher, np.full(3, 1 / 3))[0]
+        fit = _relu_sums(w, w, a / n)[0] - 2 * _relu_sums(w, teacher, np.full(3, 1 / 3))[0]
+        return np.array([power + (a / n) @ fit])
+
+    yield Case(
+        f"ReLU particles to t = {horizon:g}, N={n}, d={d}",
+        {"mfcore": ours, "numpy": numpy},
+        bars={"numpy": 3.0},
+        tolerance=1e-2,
+    )
+
+
+def _relu_sums(w: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Σ_j c_j E[(⟨w_i, x⟩)_+ (⟨v_j, x⟩)_+] and its gradient in w_i, x ~ N(0, I)."""
+    a, b = np.linalg.norm(w, axis=1), np.linalg.norm(v, axis=1)
+    cosine = np.clip(w @ v.T / np.maximum(np.outer(a, b), 1e-300), -1, 1)
+    sine, angle = np.sqrt(1 - cosine * cosine), np.pi - np.arccos(cosine)
+    value = a * ((sine + angle * cosine) @ (c * b)) / (2 * np.pi)
+    along = (sine @ (c * b)) / np.maximum(a, 1e-300)
+    return value, (along[:, None] * w + angle @ (c[:, None] * v)) / (2 * np.pi)
+
+
+CASES = (velocity, pairs, kinked_pairs, teacher_atoms, resting_particles)
