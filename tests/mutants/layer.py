@@ -127,15 +127,15 @@ LAYER = (
     _mutant(
         "bias of atoms in their error",
         "atoms/_rung.py",
-        "bias = share * (own -",
-        "bias = 0.0 * share * (own -",
+        "bias = share * own\n",
+        "bias = 0.0 * share * own\n",
         "limit/test_errors_stated.py",
     ),
     _mutant(
         "corner of a wall in the error",
         "atoms/_rung.py",
-        "error += self._corner(z, f)",
-        "error += 0.0 * self._corner(z, f)",
+        "error += self._corner(z, fit)",
+        "error += 0.0 * self._corner(z, fit)",
         "limit/test_errors_stated.py",
     ),
     _mutant(

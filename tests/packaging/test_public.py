@@ -13,7 +13,7 @@ MODULES = [mf, *(value for value in map(mf.__dict__.get, mf.__all__) if isinstan
 PUBLIC = {name: getattr(module, name) for module in MODULES for name in public_names(module)}
 FOREIGN = {"Axes", "Figure", "FuncAnimation", "PlotAxes", "np", "npt", "os", "xarray"}
 # Variables of types, and what mfcore alone makes.
-OURS = {"M", "R", "Inputs", "Rung", "Table", "AtomRung", "DensityRung", "FlowRung"}
+OURS = {"M", "R", "Inputs", "Pairs", "Rung", "Table", "AtomRung", "DensityRung", "FlowRung"}
 OURS |= {"LayerWiseRung", "SgdRung", "SplitRung"}
 
 

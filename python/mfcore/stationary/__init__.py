@@ -6,6 +6,7 @@
 - `_certificate`: `mf.certificate`, how far a measure is at most from the best
 - `_errors`: how far the numbers may be from those of the continuum, by `_continuum` (on `_panels`)
   and `_compact` (fewer nodes; `_combinations` of their features)
+- `_fields`: a measure as searches see it; `_pair_search`: the search on closed pairs
 - `_newton`, `_search`, `_simplex`, `_span`: minimisation; `_extent`, `_boxes`: where mass can be
 
 May use measures, reductions. A theorem about fixed points (stability, say) goes to `theory`.

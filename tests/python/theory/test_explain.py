@@ -32,6 +32,7 @@ def test_what_is_refused_is_what_a_run_would_say(name):
 
 def test_the_reduction_is_said_in_words():
     teacher = mf.explain(MODELS["teacher"])
+    assert isinstance(teacher, mf.Explanation)
     assert teacher.reduction.startswith("closed forms of pairs in (s1, s2, s3, r), U averaged over 8 cosines")
     assert "(r) at" in mf.explain(MODELS["isotropic"]).reduction
     samples = mf.explain(MODELS["samples"])
