@@ -2,8 +2,8 @@
 
 `AnyModel`, `FloatArray`, `Measure` (what a run may end with), `MeasureLike` (what functions take for one,
 arrays included), `Expectation`, `RNG` (what seeds are made of), `Force` (a number, or a function of t),
-`Schedule`, `Observers`, `Runs` (what plots take) and `Monomials` are aliases; the others are classes and
-interfaces.
+`Schedule`, `Stopper` (what `stop=` takes), `Observers`, `Runs` (what plots take) and `Monomials` are
+aliases; the others are classes and interfaces.
 """
 
 from ._base.check import FloatArray
@@ -19,6 +19,7 @@ from .measures._tangent import LinearMeasure
 from .neurons._methods import Schedule
 from .plots._runs import Runs
 from .runs._run import Observers
+from .runs._stopping import Stopper
 from .runs._trajectory import Measure
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "Run",
     "Runs",
     "Schedule",
+    "Stopper",
 ]

@@ -65,12 +65,12 @@ def test_every_public_method_and_field_occurs_in_a_test(source):
     assert not unknown
 
 
-def test_the_readme_names_the_functions_that_take_out(source):
+def test_the_page_of_features_names_the_functions_that_take_out(source):
     takes = {
         name
         for name, value in PUBLIC.items()
         if inspect.isfunction(value) and "out" in inspect.signature(value).parameters
     }
-    text = " ".join((source / "README.md").read_text("utf-8").split())
+    text = " ".join((source / "docs" / "features.md").read_text("utf-8").split())
     said = re.search(r"((?:`\w+`,? (?:and )?)+)write into `out=`", text)[1]
     assert set(re.findall(r"`(\w+)`", said)) == takes

@@ -2,6 +2,7 @@
 
 - `_methods`: `mf.SGD`, `mf.GD`, `mf.Particles`; `_independent`: `mf.Nonlinear`
 - `_sgd`, `_flow`, `_nonlinear`: their rungs, which call the core
+- `_population`: fixed steps on the population risk; `_step_clock`: step sizes and times of SGD
 - `_integration`: one integrator after the other, where forces change with time
 - `_layer_wise`: `mf.LayerWise`, the first layer alone, one coordinate after the other
 - `_split`: the rung of networks on many processes

@@ -1,4 +1,4 @@
-"""What `mf.GD` and `mf.Particles` share: checks, and runs of fixed steps on the population risk."""
+"""Check and begin what `mf.GD` and `mf.Particles` share: runs of fixed steps on the population risk."""
 
 from __future__ import annotations
 

@@ -9,17 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .._base import check
-from .._base.check import FloatArray
 from ..measures._measure import Density
+from ..measures._place import MeasureLike
 from ..model import Model
 from ..reductions._model import ReducedModel
 from ..runs._trajectory import Measure, Trajectory
+from ..stationary import Stationary
 from ._axes import axes, color, title, ylabel
 from ._coordinates import names_of, symbol
 from ._images import images
 from ._labels import label_peaks
 from ._laws import draw_law, form
-from ._measures import Law, drawn_model, timeless, with_measures
+from ._measures import drawn_model, timeless, with_measures
 from ._runs import Runs, is_network, named
 from ._shades import line_color, shades
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def density(
-    trajectories: Runs | Law | FloatArray | Sequence[Law | FloatArray] | Mapping[str, Any],
+    trajectories: Runs | Stationary | MeasureLike | Sequence[Stationary | MeasureLike] | Mapping[str, Any],
     model: Model | ReducedModel | None = None,
     *,
     times: float | npt.ArrayLike | None = None,

@@ -16,8 +16,6 @@ from ..stationary import Stationary
 from ._runs import model_of
 from ._sweeps import is_table
 
-Law = Density | Cloud | Stationary
-
 
 def with_measures(given: Any, model: Model | ReducedModel | None) -> Any:
     """Put runs without save points in the place of measures, alone, in a list or in a mapping."""

@@ -15,9 +15,8 @@ from ..reductions._model import ReducedModel
 from ..runs._trajectory import Trajectory, plain
 from ._sweeps import groups_of, is_table
 
-Group = (
-    Trajectory | Iterable[Trajectory]
-)  # one run, or several to average; a table of `mf.sweep` counts as runs
+Group = Trajectory | Iterable[Trajectory]  # one run, or several to average
+# A table of `mf.sweep` counts as runs.
 Runs = Trajectory | Iterable[Group] | Mapping[str, Group]
 
 _CONFIDENCE = 0.95

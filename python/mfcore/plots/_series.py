@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ _CLOCKS = {"time": "time $t$", "lazy": "clock $α^2 t$"}
 def risk(
     trajectories: Runs,
     *,
-    reference: Group | Mapping[str, Group] | None = None,
+    reference: Trajectory | Iterable[Trajectory] | Mapping[str, Any] | None = None,
     clock: str = "time",
     ax: Axes | None = None,
     log: str = "",
@@ -88,7 +88,7 @@ def observable(
     trajectories: Runs,
     name: str,
     *,
-    reference: Group | Mapping[str, Group] | None = None,
+    reference: Trajectory | Iterable[Trajectory] | Mapping[str, Any] | None = None,
     clock: str = "time",
     ax: Axes | None = None,
     log: str = "",

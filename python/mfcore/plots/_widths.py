@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def final_risk(
     trajectories: Runs,
     *,
-    reference: Group | float | None = None,
+    reference: Trajectory | Iterable[Trajectory] | float | None = None,
     ax: Axes | None = None,
 ) -> PlotAxes:
     """Draw the risk at the end of runs against N, logarithmic, with a line ∝ 1/N through the points.

@@ -1,12 +1,12 @@
 """The common part of all runs: save points, records, checkpoints, how it ended, and the file it is kept in.
 
-- `_solve`: `mf.solve`, `resume`, `log_times`; `_plan`: what its arguments ask for
+- `_solve`: `mf.solve`, `resume`, `log_times`; `_plan`, `_arguments`: what its arguments ask for
 - `_run`: from save point to save point
 - `_rung`: the interface that each kind of dynamics implements
 - `_changing`: a rung begun anew where temperature or ridge, functions of t, have changed
 - `_trajectory`: `Trajectory`, what a run returns, in memory and on disk
-- `_observe`: what is recorded by default; `_meters`: risks beside it
-- `_clock`: the times at which fixed steps can be looked at
+- `_observe`: what is recorded by default; `_records`: where it is kept; `_meters`: risks beside it
+- `_clock`: the times of fixed steps; `_length`: horizons in steps and epochs; `_stopping`: `stop=`
 - `_guard`: runs that have blown up; `_advice`: what is provable about a run and easily overlooked
 - `_checkpoint`: the file that a run can go on from
 - `_split`, `_ranks`, `_pieces`: runs of networks that are split over processes, and `gather`

@@ -1,4 +1,4 @@
-"""What a run has recorded at its save points, as arrays with one row for each."""
+"""Keep the records of the save points of a run, as arrays with one row for each."""
 
 from __future__ import annotations
 

@@ -110,6 +110,7 @@ def laws():
         *(DATA, MODEL.data, law.AnisotropicGaussians(d=6, delta=0.5, s0=2), law.Linear(np.ones(3))),
         *(law.MultiIndex(5, [0.0, 1.0], 1), law.Staircase(5, [[1], [1, 2]]), law.Stream(source)),
         law.Teacher(MODEL.network, THETA),
+        law.GaussianMixture([[1.0, 0.0], [-1.0, 0.0]], [1.0, 0.5], [1.0, -1.0]),
         *scalars,
         *(start.Gaussian(1.0), start.Radial(1.0), start.Sphere(), start.Points(THETA)),
         *(start.Paired(start.Gaussian(1.0)), start.Product(a=scalar, w=start.Radial(1.0))),
@@ -145,7 +146,10 @@ def loops():
 
 
 MAKERS = {
-    "models": lambda: [MODEL, MODEL.network, MODEL.reduce(), MODEL.reduce(limit=True), mf.ReducedInit([0.5])],
+    "models": lambda: [
+        *(MODEL, MODEL.network, MODEL.reduce(), MODEL.reduce(limit=True), mf.ReducedInit([0.5])),
+        mf.explain(MODEL),
+    ],
     "runs": solved,
     "methods": lambda: [*METHODS, LAYERS, *LAZY],
     "measures": lambda: [run.final for run in solved()] + [mf.Cloud(THETA), stationary().measure],
