@@ -182,7 +182,11 @@ def objects() -> list[tuple[str, Any]]:
         ("activations.expression", mf.activations.expression("z**2")),
         ("activations.polynomial", mf.activations.polynomial([0, 1.0])),
     ]
-    found += [("pde", mf.PDE(cells=20)), ("changing", models()[0].replace(ridge=lambda t: t))]
+    found += [
+        ("pde", mf.PDE(cells=20)),
+        ("sgd", mf.SGD(3, step=0.1)),
+        ("changing", models()[0].replace(ridge=lambda t: t)),
+    ]
     small = mf.Model(laws[8], nets[1], start(nets[1]))
     linear = mf.solve(small, mf.Linearized(4), horizon=0.2, save_at=3, keep="all", rng=0, threads=1)
     found += [("ladder", ladder()), ("rates", ladder().rates()), ("stability", _stability())]

@@ -86,6 +86,7 @@ def all_laws() -> list[Any]:
         data.Dataset(np.arange(15.0).reshape(5, 3) / 10, np.arange(5.0)),
         data.Stream(lambda n, rng: ((x := rng.normal(size=(n, 3))), x[:, 0])),
         data.IsotropicGaussians(math.inf, 0.5),
+        data.GaussianMixture([[1.0, 0.0, 0.5], [-1.0, 0.0, 0.0]], [0.5, 1.0], [1.0, -1.0]),
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "examples" / "research").glob("*.py"))
-GUIDE = (ROOT / "docs" / "guides" / "research.md").read_text("utf-8")
+GUIDE = (ROOT / "docs/guides/research.md").read_text("utf-8")
 KINDS = {".png": b"\x89PNG", ".gif": b"GIF8"}
 
 
