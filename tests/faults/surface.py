@@ -20,7 +20,9 @@ from .values import BIG, COUNTS, FLOATS, NETS, ODD, TIMES, all_laws, any_array, 
 # What is public and not called, with the reason. Everything else is: `test_faults.py` compares.
 _RESULT = "made by functions that are called"
 LEFT_OUT = {
-    **dict.fromkeys(("Certificate", "Estimate", "Optimum", "Stationary", "Trajectory"), _RESULT),
+    **dict.fromkeys(
+        ("Certificate", "Estimate", "Explanation", "Optimum", "Stationary", "Trajectory"), _RESULT
+    ),
     **dict.fromkeys(("Bound", "Diagnosis", "FixedPoint", "Fluctuations", "Ladder", "Laziness"), _RESULT),
     **dict.fromkeys(("LazyBounds", "Rate", "Rates", "RegressionDraws", "RegressionRisk"), _RESULT),
     **dict.fromkeys(("Relaxation", "RiskPath", "Spectrum", "Stability", "StepProposal"), _RESULT),

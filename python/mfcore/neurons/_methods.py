@@ -90,14 +90,19 @@ class SGD:
         )
 
     def time_after(self, steps: int) -> float:
-        """Σ h over the first so many steps.
+        """Sum the sizes h of the first steps.
+
+        Args:
+            steps: How many.
 
         Examples:
             >>> import mfcore as mf
             >>> mf.SGD(100, step=0.1, schedule=lambda t: 1.0 if t < 0.5 else 0.1).time_after(10)
             0.55
         """
-        return StepClock(self.step, self.schedule).after(steps)
+        return StepClock(self.step, self.schedule).after(
+            check.integer(steps, "steps", at_least=0, at_most=2**53)
+        )
 
     def begin(self, model: Model | ReducedModel, seed: int, threads: int) -> SgdRung | SplitRung:
         """A run of this method at t = 0."""

@@ -92,3 +92,9 @@ def test_steps_and_times_agree_over_many_chunks_of_steps():
     assert run.meta["steps"] == 150_000
     numbers = mf.SGD(2, 1e-5, schedule=lambda t: 0.5 + max(t, 0.0))
     assert numbers.time_after(150_000) == method.time_after(150_000)
+
+
+@pytest.mark.parametrize("steps", [-1, 2.5, "many", 2**60])
+def test_a_number_of_steps_that_is_none_is_refused_by_name(steps):
+    with pytest.raises((TypeError, ValueError), match="steps"):
+        mf.SGD(2, 0.1).time_after(steps)
