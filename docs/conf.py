@@ -75,7 +75,7 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(.*\.)?(AnyModel|ArrayFunction|Evaluator|Expectation|FloatArray|FuncAnimation|Inputs|LinearMeasure)",
     ),
-    ("py:.*", r"(.*\.)?(MeasureLike|Measure|Method|PlotAxes|Runs)"),
+    ("py:.*", r"(.*\.)?(MeasureLike|Measure|Method|Pairs|PlotAxes|Runs)"),
     ("py:.*", r"\w+_error"),
 ]
 
