@@ -124,7 +124,7 @@ private:
     Jet outer_, inner_;
 };
 
-/// Of every neuron: a bound on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first K = of.terms()
+/// For every neuron, a bound on the part of sigma(g), sigma'(g) and R sigma''(g) beyond the first K = of.terms()
 /// coefficients, in mean square, and how far out these squares have their mass. The series of a pair misses at most
 /// |rho|^K times the product of the two bounds (Cauchy-Schwarz, eq. (4.10)).
 struct Tails {
@@ -147,7 +147,7 @@ struct Tails {
     }
 
 private:
-    /// Whether the squares have ended where the rule does.
+    /// True if the squares have ended where the rule does.
     bool measure(const Side& side, const Coefficients& of, Index j, bool curvatures) {
         const double m = side.m[to_size(j)], R = side.R[to_size(j)];
         const Facts square = facts(*side.sigma);

@@ -40,7 +40,7 @@ private:
     FilledScratch<double> roots_, inverse_roots_;
 };
 
-/// Whether a neuron has its mean square far out, where sigma has grown: 100 times what it takes within a standard
+/// True if a neuron has its mean square far out, where sigma has grown: 100 times what it takes within a standard
 /// deviation. What the series misses or rounds relative to such sizes may be more than the whole expectation.
 bool is_heavy(const Side& side, const Coefficients& of, Index j);
 

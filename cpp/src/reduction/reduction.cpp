@@ -25,7 +25,7 @@ double length(double x, double y) {
     return square > 1e-280 && square < 1e280 ? std::sqrt(square) : std::hypot(x, y);
 }
 
-/// Whether sigma grows faster than t^4, as far as values show: the few nodes for two radii would not see the mass of
+/// True if sigma grows faster than t^4, as far as values show: the few nodes for two radii would not see the mass of
 /// its averages.
 bool grows(const Activation& sigma) {
     if (!facts(sigma).may_grow()) return false;

@@ -40,7 +40,7 @@ class Fit(Protocol):
 
 
 class NodeFit:
-    """Of features at nodes: by the predictions f_q."""
+    """Measure how well atoms fit by the predictions f_q at nodes."""
 
     def __init__(self, reduced: ReducedModel, f: FloatArray, threads: int) -> None:
         self._reduced, self._f, self._threads = reduced, f, threads
@@ -84,7 +84,7 @@ class NodeFit:
 
 
 class PairFit:
-    """Of closed pairs: by the atoms themselves."""
+    """Measure how well atoms fit by closed forms of their pairs."""
 
     def __init__(self, reduced: ReducedModel, z: FloatArray, weights: FloatArray, threads: int) -> None:
         assert reduced.pairs is not None

@@ -60,7 +60,7 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _read(path: Path) -> tuple[Any, str]:
-    """What plots take of a file or folder, and what it says in words."""
+    """Read from a file or folder what plots take, and describe it in words."""
     if path.is_dir():
         folder = read_folder(path)
         return folder.dataset(), folder_summary(folder)

@@ -141,7 +141,7 @@ def isotropic_blocks(covs: Sequence[FloatArray], d: int) -> list[Block]:
 
 
 def _eigenspaces(covs: Sequence[FloatArray], d: int) -> list[Block]:
-    """Those of a generic combination, as far as they are eigenspaces of every covariance."""
+    """Return the eigenspaces of a generic combination, as far as every covariance has them."""
     whole = [np.diag(np.broadcast_to(cov, d)) if cov.ndim < 2 else cov for cov in covs]
     generic = np.random.default_rng(0).uniform(0.5, 1.0, len(covs))
     sizes = [np.abs(cov).max() for cov in whole]
